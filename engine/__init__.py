@@ -1,0 +1,1 @@
+"""Headroom: what-if experiments for serving a model to many people."""

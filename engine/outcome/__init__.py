@@ -1,0 +1,29 @@
+"""Outcome: what a run says about latencies, promises, capacity and money."""
+
+from __future__ import annotations
+
+from .cost import Cost, cost
+from .objectives import Attainment, Scored, attain, score
+from .result import Result
+from .spread import QUANTILES, Spread, half_width, quantile, spread
+from .timeline import bin_width, timeline
+from .usage import Usage, usage
+
+__all__ = [
+    "QUANTILES",
+    "Attainment",
+    "Cost",
+    "Result",
+    "Scored",
+    "Spread",
+    "Usage",
+    "attain",
+    "bin_width",
+    "cost",
+    "half_width",
+    "quantile",
+    "score",
+    "spread",
+    "timeline",
+    "usage",
+]

@@ -1,0 +1,234 @@
+"""One run's result: the summary, and tables of requests and of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from engine.machine import ReplicaModel
+from engine.scenario import Objective, Scenario
+from engine.serving import COMPLETED, REASONS, REJECT_REASONS, REJECTED, STATES, FleetRun
+
+from .cost import Cost, cost
+from .gaps import largest_gaps, pooled_gaps
+from .objectives import Attainment, Scored, attain, score
+from .spread import Floats, Spread, number, spread
+from .timeline import timeline
+from .usage import Usage, tokens_made, usage
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a scenario's run says. Everything is computed when first asked for.
+
+    Latencies are those of completed requests that arrived in [warmup_s, horizon); ``summary()["requests"]`` says how many
+    others there were.
+    """
+
+    scenario: Scenario
+    model: ReplicaModel
+    run: FleetRun
+    capacity_rps: float | None
+    """Completed requests per second of one saturated replica with this traffic's mix."""
+    notes: tuple[str, ...]
+    wall_s: float
+    first_seed: int
+
+    # -- who counts ----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def warmup_s(self) -> float:
+        """Start of the window that the summary covers, seconds."""
+        return float(self.scenario.run.warmup_s)
+
+    @cached_property
+    def counted(self) -> Bools:
+        """(attempts,): arrived in the window."""
+        return self.run.attempts.arrival_s >= self.warmup_s
+
+    @cached_property
+    def observed(self) -> Bools:
+        """(attempts,): counted and completed, so in the latencies."""
+        return self.counted & (self.run.attempts.state == COMPLETED)
+
+    @cached_property
+    def observed_start(self) -> NDArray[np.int64]:
+        """(seeds + 1,): where each seed's observed attempts begin among all observed ones."""
+        total = np.concatenate([[0], np.cumsum(self.observed)])
+        return np.asarray(total[self.run.attempts.seed_start], np.int64)
+
+    # -- metrics -------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def ttft_s(self) -> Floats:
+        """(attempts,): time to the first token, front end included; ``nan`` where there was none."""
+        a = self.run.attempts
+        return a.first_token_s - a.arrival_s + self.model.frontend_s
+
+    @cached_property
+    def e2e_s(self) -> Floats:
+        """(attempts,): time to the last token, front end included; ``nan`` unless completed."""
+        a = self.run.attempts
+        return a.finish_s - a.arrival_s + self.model.frontend_s
+
+    @cached_property
+    def queue_s(self) -> Floats:
+        """(attempts,): time until the first step that worked on it; ``nan`` where there was none."""
+        return self.run.attempts.scheduled_s - self.run.attempts.arrival_s
+
+    @cached_property
+    def tpot_s(self) -> Floats:
+        """(attempts,): mean time per output token after the first; ``nan`` unless completed with two tokens or more."""
+        a = self.run.attempts
+        with np.errstate(invalid="ignore", divide="ignore"):
+            each = (a.finish_s - a.first_token_s) / (a.output_tokens - 1)
+        return np.where(a.output_tokens > 1, each, np.nan)
+
+    @cached_property
+    def max_itl_s(self) -> Floats:
+        """(attempts,): the largest gap between two tokens that it got; ``nan`` with fewer than two."""
+        return largest_gaps(self.run)
+
+    def metric(self, name: str) -> Floats:
+        """(attempts,): an objective's metric, seconds; ``nan`` where not known or not defined."""
+        if name == "max_itl":
+            return np.where(self.run.attempts.state == COMPLETED, self.max_itl_s, np.nan)
+        return {"ttft": self.ttft_s, "e2e": self.e2e_s, "queue": self.queue_s, "tpot": self.tpot_s}[name]
+
+    @cached_property
+    def latency(self) -> dict[str, Spread]:
+        """Figures of ``ttft``, ``tpot``, ``itl``, ``e2e`` and ``queue``, seconds."""
+        return {name: self._spread(name) for name in ("ttft", "tpot", "itl", "e2e", "queue")}
+
+    def _spread(self, name: str) -> Spread:
+        if name == "itl":
+            return pooled_gaps(self.run, self.warmup_s)
+        values, start = self.metric(name)[self.observed], self.observed_start
+        if name == "tpot":
+            defined = ~np.isnan(values)
+            start = np.concatenate([[0], np.cumsum(defined)])[start]
+            values = values[defined]
+        return spread(values, start)
+
+    # -- promises ------------------------------------------------------------------------------------------------------
+
+    def scored(self, objective: Objective) -> Scored:
+        """Every attempt judged by one objective."""
+        return score(objective, self.run.attempts, self.metric(objective.metric), self.run.horizon_s)
+
+    @cached_property
+    def attainments(self) -> tuple[Attainment, ...]:
+        """The scenario's objectives, in its order."""
+        start = self.run.attempts.seed_start
+        return tuple(attain(o, self.scored(o), self.counted, start) for o in self.scenario.slo)
+
+    # -- the fleet -----------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def usage(self) -> Usage:
+        """Busy time, batch and limits."""
+        return usage(self.run, self.warmup_s)
+
+    @cached_property
+    def throughput(self) -> dict[str, float | None]:
+        """Requests completed, tokens made and goodput, per second of the window."""
+        window = float(self.usage.window_s.sum())
+        if window <= 0:
+            return {"requests_per_s": None, "output_tokens_per_s": None, "goodput_per_s": None}
+        a = self.run.attempts
+        finished = (a.state == COMPLETED) & (a.finish_s >= self.warmup_s)
+        kept = finished.copy()
+        for objective in self.scenario.slo:
+            metric = self.metric(objective.metric)
+            kept &= np.isnan(metric) | (metric <= objective.threshold_s)
+        return {
+            "requests_per_s": float(finished.sum()) / window,
+            "output_tokens_per_s": float(tokens_made(self.run, self.warmup_s).sum()) / window,
+            "goodput_per_s": float(kept.sum()) / window,
+        }
+
+    @cached_property
+    def cost(self) -> Cost:
+        """Money: per hour, per million output tokens, and the share that pays for spare capacity."""
+        window = float(self.usage.window_s.sum())
+        offered = float(self.counted.sum()) / window if window > 0 else None
+        return cost(self.scenario, self.model, self.throughput["output_tokens_per_s"], offered, self.capacity_rps)
+
+    # -- tables --------------------------------------------------------------------------------------------------------
+
+    def summary(self) -> dict[str, object]:
+        """The stable JSON summary; ``None`` where something is absent, never ``nan``."""
+        a, u, run = self.run.attempts, self.usage, self.scenario.run
+        states = {name: int((a.state[self.counted] == code).sum()) for code, name in enumerate(STATES)}
+        offered = int(self.counted.sum())
+        reasons = np.bincount(a.reason[self.counted & (a.state == REJECTED)], minlength=len(REASONS))
+        window = u.window_s
+        return {
+            "requests": {"offered": offered, "first_attempts": offered, **states, "retries": 0},
+            "rejected_by_reason": {name: int(reasons[REASONS.index(name)]) for name in REJECT_REASONS},
+            "preemptions": int(a.preemptions[self.counted].sum()),
+            "latency_s": {name: figures.as_summary() for name, figures in self.latency.items()},
+            "slo": [attained.as_summary() for attained in self.attainments],
+            "throughput": self.throughput,
+            "replica": {
+                "capacity_rps": self.capacity_rps,
+                "kv_capacity_tokens": self.model.kv_capacity_tokens,
+                "weights_bytes": self.model.weights_bytes,
+                "utilization": u.utilization,
+                "mean_batch": u.mean_batch,
+                "limited_by": u.limited_by,
+            },
+            "autoscaler": None,
+            "cost": self.cost.as_summary(),
+            "wasted": {"tokens": 0, "busy_s": 0.0},
+            "notes": list(self.notes),
+            "run": {
+                "seeds": a.seeds,
+                "horizon_s": number(run.horizon_s if run.horizon_s is not None else float(window.mean()) + self.warmup_s),
+                "warmup_s": self.warmup_s,
+                "wall_s": self.wall_s,
+                "simulated_requests": int(a.arrival_s.size),
+            },
+        }
+
+    @cached_property
+    def requests(self) -> pd.DataFrame:
+        """One row an attempt in order (seed, request, attempt), warm-up and refused included; empty where absent."""
+        a = self.run.attempts
+        seed = a.seed_index
+        columns: dict[str, object] = {
+            "seed": seed + self.first_seed,
+            "request": np.arange(seed.size) - a.seed_start[seed],
+            "attempt": np.zeros(seed.size, np.int64),
+            "arrival_s": a.arrival_s,
+            "class": pd.Categorical.from_codes(a.class_id, list(a.class_names)),
+            "priority": a.priority,
+            "replica": a.replica,
+            "prompt_tokens": a.prompt_tokens,
+            "output_tokens": a.output_tokens,
+            "cached_prefix_tokens": a.cached_prefix_tokens,
+            "scheduled_s": a.scheduled_s,
+            "first_token_s": a.first_token_s,
+            "finish_s": a.finish_s,
+            "left_s": a.left_s,
+            "state": pd.Categorical.from_codes(a.state, list(STATES)),
+            "reason": pd.Categorical.from_codes(a.reason.astype(np.int64) - 1, list(REASONS[1:])),
+            "max_itl_s": self.max_itl_s,
+            "preemptions": a.preemptions,
+        }
+        return pd.DataFrame(columns)
+
+    @cached_property
+    def timeline(self) -> pd.DataFrame:
+        """One row a (seed, bin); see ``outcome.timeline``."""
+        frame = timeline(self.run, self.ttft_s, self.model.kv_capacity_tokens, self.capacity_rps)
+        frame["seed"] += self.first_seed
+        return frame
+
+

@@ -1,0 +1,29 @@
+"""Serving: the lockstep replica, what it admits, how the fleet splits the traffic."""
+
+from __future__ import annotations
+
+from .fleet import Attempts, FleetRun, run_fleet
+from .lanes import LIMITS, UNLIMITED, Lanes, Served, StepLog
+from .lockstep import Lockstep
+from .split import ROUTERS
+from .states import COMPLETED, REASONS, REJECT_REASONS, REJECTED, STATES, TIMED_OUT, UNFINISHED
+
+__all__ = [
+    "COMPLETED",
+    "LIMITS",
+    "REASONS",
+    "REJECTED",
+    "REJECT_REASONS",
+    "ROUTERS",
+    "STATES",
+    "TIMED_OUT",
+    "UNFINISHED",
+    "UNLIMITED",
+    "Attempts",
+    "FleetRun",
+    "Lanes",
+    "Lockstep",
+    "Served",
+    "StepLog",
+    "run_fleet",
+]

@@ -1,0 +1,118 @@
+"""What the lockstep engine is given and what it gives back: arrays over lanes.
+
+One lane is one replica of one seed of one scenario. The requests of all lanes lie end to end in flat arrays; each lane's
+part is in order of arrival and ends with one sentinel that never arrives, so that "the next request of this lane" is
+always one index ahead and needs no bounds check.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+UNLIMITED = 2**60
+"""Stands for "no limit" in token and request counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Requests and limits of L lanes with n requests in all.
+
+    Flat arrays have n + L entries, the last of each lane being its sentinel (arrival ``inf``). Per-lane arrays have L
+    entries. Times are seconds; lengths, capacities and budgets are tokens.
+
+    ``base`` holds the step-time tables end to end; lane i's seconds for T tokens are ``base[base_at[i] + T]``.
+    """
+
+    arrival_s: Floats
+    prompt_tokens: Ints
+    output_tokens: Ints
+    cached_prefix_tokens: Ints
+    start: Ints
+    """(L + 1,): lane i's requests are ``start[i]`` up to ``start[i + 1] - 2``, its sentinel the one after."""
+    horizon_s: Floats
+    base: Floats
+    base_at: Ints
+    seq_s: Floats
+    kv_token_s: Floats
+    prefill_pair_s: Floats
+    kv_capacity_tokens: Ints
+    max_num_seqs: Ints
+    max_num_batched_tokens: Ints
+    max_outstanding: Ints | None
+    kv_policy: str
+
+    @property
+    def count(self) -> int:
+        """Number of lanes."""
+        return self.start.size - 1
+
+
+@dataclass(slots=True)
+class StepLog:
+    """One entry a lane and round: a run of ``k`` steps in which nothing changed but the contexts' lengths.
+
+    Step j = 0..k-1 lasts ``d + j * slope`` seconds. Entries are in order of round; a lane has one in every round until it
+    ends, so its r-th entry is its part of round r. Every column has the same length.
+    """
+
+    lane: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    t0: Floats = field(default_factory=lambda: np.empty(0))
+    d: Floats = field(default_factory=lambda: np.empty(0))
+    slope: Floats = field(default_factory=lambda: np.empty(0))
+    k: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    decoding: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    """Requests that had a token before and get one in each of these steps: each makes k gaps."""
+    worked: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    """R: requests worked on in each step."""
+    tokens: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    """T: tokens worked on in each step, by which the KV held grows."""
+    held: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    """KV tokens held when the first of these steps starts."""
+    limit: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, np.int8))
+    """What kept the queue waiting: index into ``LIMITS``."""
+
+    @property
+    def t1(self) -> Floats:
+        """End of the last step, by the same expression as the engine's clock, so equal to it bit by bit."""
+        k = self.k.astype(np.float64)
+        return self.t0 + (k * self.d + self.slope * (0.5 * k * (k - 1.0)))
+
+    @property
+    def longest(self) -> Floats:
+        """Duration of the longest of the k steps (slopes are never negative)."""
+        return self.d + self.slope * (self.k - 1)
+
+
+LIMITS = ("none", "max_num_seqs", "kv", "token_budget")
+"""Names of the codes in ``StepLog.limit``."""
+
+
+@dataclass(slots=True)
+class Served:
+    """What happened to each request (flat, sentinels included, ``nan`` or -1 where it didn't) and to each step."""
+
+    scheduled_s: Floats
+    first_token_s: Floats
+    finish_s: Floats
+    first_round: NDArray[np.int32]
+    """The round in whose step the first token came; the request sat through the rounds after it up to ``finish_round``."""
+    finish_round: NDArray[np.int32]
+    """The round of the last token, or the one before a preemption that wasn't made good; -1 while decoding or before."""
+    refused: NDArray[np.bool_]
+    """Refused at arrival because ``max_outstanding`` was reached."""
+    preemptions: NDArray[np.int32]
+    stall_gap_s: Floats
+    """Largest gap between two tokens that contains a preemption, seconds; 0 where none."""
+    stall_gaps: Floats
+    """(m,): every gap that contains a preemption, seconds."""
+    stall_gap_end_s: Floats
+    """(m,): when the token after it came."""
+    stall_gap_lane: NDArray[np.int32]
+    """(m,): its lane."""
+    log: StepLog

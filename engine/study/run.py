@@ -1,0 +1,59 @@
+"""One scenario from document to result."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from engine.machine import ReplicaModel, replica_model
+from engine.outcome import Result
+from engine.scenario import Scenario
+from engine.serving import run_fleet
+from engine.traffic import Requests, Trace, generate
+
+from .capacity import capacity_rps
+
+
+def simulate(s: Scenario, trace: Trace | None = None, *, requests_per_lane: int | None = None) -> Result:
+    """Run a scenario; deterministic in (scenario, trace) but for ``wall_s``.
+
+    ``trace`` is the content of ``traffic.trace.source`` when the process is ``trace``. ``requests_per_lane`` makes a quick
+    first answer: each seed stops after that many requests a replica, with its horizon cut there; the result's notes say so.
+
+    Raises ``ScenarioError`` when the model doesn't fit its hardware and ``TraceError`` when the trace is missing.
+    """
+    started = time.perf_counter()
+    model = replica_model(s)
+    seeds = [s.run.seed + i for i in range(s.run.seeds)]
+    requests = [generate(s.traffic, s.run, seed, trace) for seed in seeds]
+    notes = list(dict.fromkeys(note for r in requests for note in r.notes))
+    ran = s
+    if requests_per_lane is not None:
+        ran, requests, cut = _shorten(s, requests, requests_per_lane * s.fleet.replicas)
+        notes.extend(cut)
+    run = run_fleet(ran, model, requests, s.run.seed)
+    capacity = capacity_rps(s, model, trace)
+    notes.extend(_notes(s, model, requests))
+    return Result(ran, model, run, capacity, tuple(notes), time.perf_counter() - started, s.run.seed)
+
+
+def _shorten(s: Scenario, requests: list[Requests], most: int) -> tuple[Scenario, list[Requests], list[str]]:
+    """Cut every seed at the time by which the busiest has had ``most`` arrivals."""
+    cut = min((float(r.arrival_s[most]) for r in requests if r.arrival_s.size > most), default=None)
+    if cut is None or cut <= s.run.warmup_s * 2:
+        return s, requests, []
+    kept = [_first(r, int(np.searchsorted(r.arrival_s, cut))) for r in requests]
+    note = f"A first answer from the first {cut:.0f} s of each run; the whole run follows."
+    return s.replace({"run.horizon_s": cut}), kept, [note]
+
+
+def _first(r: Requests, count: int) -> Requests:
+    columns = ("arrival_s", "prompt_tokens", "output_tokens", "cached_prefix_tokens", "class_id", "priority")
+    return replace(r, **{name: getattr(r, name)[:count] for name in columns})
+
+
+def _notes(s: Scenario, model: ReplicaModel, requests: list[Requests]) -> list[str]:
+    total = sum(r.arrival_s.size for r in requests)
+    return [] if total else ["No request arrived: there is nothing to measure."]

@@ -1,0 +1,150 @@
+"""Runs one reference case through the engine and says where the two differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from engine.machine import ReplicaModel
+from engine.outcome.gaps import largest_gaps
+from engine.scenario import Scenario
+from engine.serving import LIMITS, REASONS, STATES, FleetRun, run_fleet
+from engine.traffic import Requests
+from tests.reference.model import Outcome, Request, Setup
+
+TIMES = {"scheduled_s": "scheduled_s", "first_token_s": "first_token_s", "finish_s": "finish_s", "left_s": "left_s"}
+REL = 1e-9
+"""Skipping over steps in closed form rounds differently from adding them up."""
+
+
+def model_of(setup: Setup) -> ReplicaModel:
+    """The reference's setup as the engine's machine."""
+    largest = setup.max_num_batched_tokens
+    base = [setup.base(t) if callable(setup.base) else setup.base[t] for t in range(largest + 1)]
+    return ReplicaModel(
+        base=np.array(base, dtype=np.float64),
+        seq_s=setup.seq_s,
+        kv_token_s=setup.kv_token_s,
+        prefill_pair_s=setup.prefill_pair_s,
+        frontend_s=0.0,
+        kv_capacity_tokens=setup.kv_capacity_tokens,
+        context_limit=setup.context_limit,
+        weights_bytes=0.0,
+        kv_bytes_per_token=1.0,
+        accelerators=1,
+    )
+
+
+def scenario_of(setup: Setup) -> Scenario:
+    """The reference's setup as a scenario; times and lengths come from the requests, the machine from ``model_of``."""
+    return Scenario.from_dict(
+        {
+            "performance": {"kind": "linear", "overhead_s": 1.0},
+            "batching": {
+                "policy": setup.policy,
+                "kv_policy": setup.kv_policy,
+                "max_num_seqs": setup.max_num_seqs,
+                "max_num_batched_tokens": setup.max_num_batched_tokens,
+            },
+            "fleet": {"replicas": setup.replicas},
+            "admission": {"max_outstanding": setup.max_outstanding},
+            "run": {"seeds": 1, "warmup_s": 0},
+        }
+    )
+
+
+def requests_of(requests: Sequence[Request]) -> tuple[Requests, list[int]]:
+    """The requests in order of arrival, and their places in the list given."""
+    order = sorted(range(len(requests)), key=lambda i: requests[i].arrival_s)
+    chosen = [requests[i] for i in order]
+    prompt = np.array([r.prompt_tokens for r in chosen], dtype=np.int32)
+    cached = np.array([r.cached_prefix_tokens for r in chosen], dtype=np.int32)
+    made = Requests(
+        arrival_s=np.array([r.arrival_s for r in chosen], dtype=np.float64),
+        prompt_tokens=prompt,
+        output_tokens=np.array([r.output_tokens for r in chosen], dtype=np.int32),
+        cached_prefix_tokens=np.minimum(cached, prompt - 1),
+        class_id=np.zeros(len(chosen), np.int16),
+        priority=np.array([r.priority for r in chosen], dtype=np.int32),
+        class_names=("all",),
+        notes=(),
+    )
+    return made, order
+
+
+def run_engine(setup: Setup, cases: Sequence[Sequence[Request]]) -> FleetRun:
+    """Serve several lists of requests as the seeds of one run."""
+    s = scenario_of(setup)
+    run = s.run.model_copy(update={"horizon_s": setup.horizon_s})
+    return run_fleet(s.model_copy(update={"run": run}), model_of(setup), [requests_of(c)[0] for c in cases], 1)
+
+
+def same(a: float | None, b: float, exact: bool) -> bool:
+    """Equal times; absent ones are ``None`` here and ``nan`` there."""
+    if a is None or math.isnan(b):
+        return a is None and math.isnan(b)
+    return a == b if exact else math.isclose(a, b, rel_tol=REL, abs_tol=1e-12)
+
+
+def differences(setup: Setup, requests: Sequence[Request], expected: Outcome, exact: bool) -> list[str]:
+    """Every request and step in which the engine and the reference differ, in words; empty when equal."""
+    run = run_engine(setup, [requests])
+    a = run.attempts
+    _, order = requests_of(requests)
+    gaps = largest_gaps(run)
+    found = []
+    for i, j in enumerate(order):
+        row = expected.requests[j]
+        got = {
+            "replica": int(a.replica[i]),
+            "state": STATES[a.state[i]],
+            "reason": REASONS[a.reason[i]] or None,
+            "preemptions": int(a.preemptions[i]),
+        }
+        found += [
+            f"request {j} {name}: expected {getattr(row, name)}, got {value}"
+            for name, value in got.items()
+            if getattr(row, name) != value
+        ]
+        times = {name: float(getattr(a, name)[i]) for name in TIMES} | {"max_itl_s": float(gaps[i])}
+        found += [
+            f"request {j} {name}: expected {getattr(row, name)}, got {value}"
+            for name, value in times.items()
+            if not same(getattr(row, name), value, exact)
+        ]
+    if not same(expected.horizon_s, float(run.horizon_s[0]), exact):
+        found.append(f"horizon: expected {expected.horizon_s}, got {run.horizon_s[0]}")
+    return found + _step_differences(run, expected, exact)
+
+
+def _step_differences(run: FleetRun, expected: Outcome, exact: bool) -> list[str]:
+    """Compares the unfolded step log of every replica, and all gaps between tokens as one bag."""
+    found, gaps = [], sorted(run.stall_gaps.tolist())
+    for replica, steps in enumerate(expected.steps):
+        got = [step for log in run.logs for i in np.flatnonzero(log.lane == replica) for step in _unfold(log, i)]
+        if len(got) != len(steps):
+            found.append(f"replica {replica}: expected {len(steps)} steps, got {len(got)}")
+        for n, (want, have) in enumerate(zip(steps, got, strict=False)):
+            facts = (want.T, want.R, want.kv_held_at_start, want.limited_by)
+            if facts != have[3:] or not same(want.start, have[0], exact) or not same(want.end, have[1], exact):
+                found.append(f"replica {replica} step {n}: expected {(want.start, want.end, *facts)}, got {have}")
+                break
+        gaps += [end - start for start, end, decoding, *_ in got if end <= run.horizon_s[0] for _ in range(decoding)]
+    wanted = sorted(expected.gaps)
+    if len(gaps) != len(wanted) or not np.allclose(sorted(gaps), wanted, rtol=1e-6, atol=1e-9):
+        found.append(f"gaps: expected {wanted}, got {sorted(gaps)}")
+    return found
+
+
+def _unfold(log, i):  # type: ignore[no-untyped-def]
+    """The k steps of one log entry."""
+    k, t, d, slope = int(log.k[i]), float(log.t0[i]), float(log.d[i]), float(log.slope[i])
+    edges = [t + (j * d + slope * (0.5 * j * (j - 1))) for j in range(k + 1)]
+    for j, (start, end) in enumerate(pairwise(edges)):
+        held = int(log.held[i]) + j * int(log.tokens[i])
+        yield (
+            start, end, int(log.decoding[i]), int(log.tokens[i]), int(log.worked[i]), held, LIMITS[int(log.limit[i])],
+        )  # fmt: skip
