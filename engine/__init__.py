@@ -1,1 +1,11 @@
-"""Headroom: what-if experiments for serving a model to many people."""
+"""Headroom: what-if experiments for serving a model to many people.
+
+``Scenario`` is the document that a run depends on, ``simulate`` runs it, and the ``Result`` says what happened.
+"""
+
+from engine.outcome import Result
+from engine.scenario import Scenario, ScenarioError
+from engine.study import simulate
+from engine.traffic import Trace, TraceError, read_trace
+
+__all__ = ["Result", "Scenario", "ScenarioError", "Trace", "TraceError", "read_trace", "simulate"]

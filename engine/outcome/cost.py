@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine.machine import ReplicaModel, price_per_gpu_hour
+from engine.machine import ReplicaModel, hourly_price
 from engine.scenario import Scenario
 
 
@@ -30,7 +30,7 @@ def cost(
     s: Scenario, model: ReplicaModel, tokens_per_s: float | None, offered_rps: float | None, capacity_rps: float | None
 ) -> Cost:
     """Cost of the scenario's fleet with ``capacity_rps`` requests per second and replica."""
-    price = price_per_gpu_hour(s)
+    price = hourly_price(s)[0]
     per_hour = None if price is None else price * model.accelerators * s.fleet.replicas
     per_million = None
     if per_hour is not None and tokens_per_s:

@@ -7,6 +7,8 @@ logged one by one.
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -106,10 +108,14 @@ def largest_gaps(run: FleetRun) -> Floats:
     a = run.attempts
     out = np.full(a.arrival_s.size, np.nan)
     lane_of = a.seed_index.astype(np.int64) * run.replicas + a.replica
-    for log in run.logs:
-        if log.lane.size:
-            _largest_in(log, run, a, lane_of, out)
+    for pieces in run.batches:
+        if pieces:
+            _largest_in(_joined(pieces), run, a, lane_of, out)
     return np.fmax(out, np.where(a.stall_gap_s > 0, a.stall_gap_s, np.nan))
+
+
+def _joined(pieces: tuple[StepLog, ...]) -> StepLog:
+    return StepLog(*(np.concatenate([getattr(p, f.name) for p in pieces]) for f in fields(StepLog)))
 
 
 def _largest_in(log: StepLog, run: FleetRun, a: Attempts, lane_of: NDArray[np.int64], out: Floats) -> None:

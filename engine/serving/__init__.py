@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .fleet import Attempts, FleetRun, run_fleet
+from .fleet import Attempts, Fleet, FleetRun, run_fleet
 from .lanes import LIMITS, UNLIMITED, Lanes, Served, StepLog
 from .lockstep import Lockstep
 from .split import ROUTERS
@@ -20,6 +20,7 @@ __all__ = [
     "UNFINISHED",
     "UNLIMITED",
     "Attempts",
+    "Fleet",
     "FleetRun",
     "Lanes",
     "Lockstep",

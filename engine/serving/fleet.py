@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.machine import ReplicaModel
-from engine.scenario import Scenario
+from engine.scenario import Batching, Scenario
 from engine.traffic import Requests
 
 from .lanes import UNLIMITED, Floats, Ints, Lanes, Served, StepLog
@@ -63,7 +64,8 @@ class FleetRun:
     """What a fleet did: its attempts, and its steps with lanes numbered seed * replicas + replica."""
 
     attempts: Attempts
-    logs: tuple[StepLog, ...]
+    batches: tuple[tuple[StepLog, ...], ...]
+    """The step log of each batch of lanes, in pieces in order of round."""
     stall_gaps: Floats
     stall_gap_end_s: Floats
     stall_gap_lane: NDArray[np.int32]
@@ -71,31 +73,57 @@ class FleetRun:
     horizon_s: Floats
     """(seeds,): where each seed's clock stopped."""
 
+    @property
+    def logs(self) -> Iterator[StepLog]:
+        """All pieces of the step log."""
+        return chain.from_iterable(self.batches)
 
-def run_fleet(s: Scenario, model: ReplicaModel, requests: Sequence[Requests], first_seed: int) -> FleetRun:
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Identical replicas behind a static router, and when their clock stops."""
+
+    model: ReplicaModel
+    batching: Batching
+    replicas: int = 1
+    routing: str = "round_robin"
+    max_outstanding: int | None = None
+    horizon_s: float | None = None
+    """``None``: until every request has ended."""
+
+    @classmethod
+    def of(cls, s: Scenario, model: ReplicaModel) -> Fleet:
+        """The scenario's fleet."""
+        return cls(
+            model, s.batching, s.fleet.replicas, s.fleet.routing.policy, s.admission.max_outstanding, s.run.horizon_s
+        )
+
+
+def run_fleet(fleet: Fleet, requests: Sequence[Requests], first_seed: int) -> FleetRun:
     """Serve each seed's requests. ``requests[i]`` belongs to seed ``first_seed + i``.
 
-    The result depends on the scenario and the seeds alone, not on which lanes run together.
+    The result depends on the fleet, the requests and the seeds alone, not on which lanes run together.
     """
-    replicas = s.fleet.replicas
-    split = ROUTERS[s.fleet.routing.policy]
+    replicas = fleet.replicas
+    split = ROUTERS[fleet.routing]
     gathered = _Gathered(requests, replicas)
     for i, r in enumerate(requests):
         gathered.replica[gathered.seed_start[i] : gathered.seed_start[i + 1]] = split(
             r.arrival_s.size, replicas, first_seed + i
         )
-    gathered.refuse_too_long(model)
+    gathered.refuse_too_long(fleet.model)
     logs, gaps, gap_ends, gap_lanes = [], [], [], []
     for lo, hi in _batches(np.diff(gathered.seed_start), replicas):
-        served = gathered.run(s, model, lo, hi)
-        served.log.lane += lo * replicas
+        served = gathered.run(fleet, lo, hi)
+        for piece in served.log:
+            piece.lane += lo * replicas
         logs.append(served.log)
         gaps.append(served.stall_gaps)
         gap_ends.append(served.stall_gap_end_s)
         gap_lanes.append(served.stall_gap_lane + np.int32(lo * replicas))
     attempts = gathered.finish()
-    horizon = np.full(len(requests), np.inf if s.run.horizon_s is None else s.run.horizon_s)
-    if s.run.horizon_s is None:
+    horizon = np.full(len(requests), np.inf if fleet.horizon_s is None else fleet.horizon_s)
+    if fleet.horizon_s is None:
         horizon = _last_events(attempts)
     return FleetRun(
         attempts, tuple(logs), np.concatenate(gaps), np.concatenate(gap_ends), np.concatenate(gap_lanes), replicas, horizon
@@ -154,7 +182,7 @@ class _Gathered:
         self.reason[refused] = TOO_LONG
         self.left[refused] = self.arrival_s[refused]
 
-    def run(self, s: Scenario, model: ReplicaModel, lo: int, hi: int) -> Served:
+    def run(self, fleet: Fleet, lo: int, hi: int) -> Served:
         """Serve seeds lo..hi-1 as one batch of lanes and take their outcomes over."""
         part = slice(int(self.seed_start[lo]), int(self.seed_start[hi]))
         entry = np.flatnonzero(self.state[part] != REJECTED)
@@ -168,12 +196,12 @@ class _Gathered:
         sizes = np.bincount(lane, minlength=count)
         start = np.concatenate([[0], np.cumsum(sizes + 1)]).astype(np.int64)
         at = np.arange(entry.size) + lane[order]  # one sentinel for every lane before
-        lanes = self._lanes(s, model, start, at, entry)
+        lanes = self._lanes(fleet, start, at, entry)
         served = Lockstep(lanes).run()
         self._take(served, at, entry)
         return served
 
-    def _lanes(self, s: Scenario, model: ReplicaModel, start: Ints, at: Ints, entry: Ints) -> Lanes:
+    def _lanes(self, fleet: Fleet, start: Ints, at: Ints, entry: Ints) -> Lanes:
         count, total = start.size - 1, int(start[-1])
 
         def flat(values: NDArray[np.int32]) -> Ints:
@@ -188,14 +216,14 @@ class _Gathered:
         arrival[at] = self.arrival_s[entry]
         cached = flat(self.cached)
         cached[start[1:] - 1] = 0
-        b, cap = s.batching, s.admission.max_outstanding
+        model, b = fleet.model, fleet.batching
         return Lanes(
             arrival_s=arrival,
             prompt_tokens=flat(self.prompt),
             output_tokens=flat(self.output),
             cached_prefix_tokens=cached,
             start=start,
-            horizon_s=np.full(count, np.inf if s.run.horizon_s is None else s.run.horizon_s),
+            horizon_s=np.full(count, np.inf if fleet.horizon_s is None else fleet.horizon_s),
             base=model.base,
             base_at=np.zeros(count, np.int64),
             seq_s=np.full(count, model.seq_s),
@@ -204,7 +232,7 @@ class _Gathered:
             kv_capacity_tokens=each(model.kv_capacity_tokens),
             max_num_seqs=each(b.max_num_seqs),
             max_num_batched_tokens=each(b.max_num_batched_tokens),
-            max_outstanding=None if cap is None else each(cap),
+            max_outstanding=None if fleet.max_outstanding is None else each(fleet.max_outstanding),
             kv_policy=b.kv_policy,
         )
 

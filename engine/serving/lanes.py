@@ -115,4 +115,5 @@ class Served:
     """(m,): when the token after it came."""
     stall_gap_lane: NDArray[np.int32]
     """(m,): its lane."""
-    log: StepLog
+    log: tuple[StepLog, ...]
+    """In pieces, in order of round."""

@@ -87,7 +87,7 @@ class Lockstep:
         while self._wake():
             work = Work(self.s.n_slot.copy())
             if self.partial:
-                self._continue_partial(work, np.flatnonzero(self.s.part >= 0))
+                self._continue_partial(work, (self.s.part >= 0).nonzero()[0])
             if self.may_preempt:
                 self._preempt(work)
             if self.partial:
@@ -157,7 +157,7 @@ class Lockstep:
     def _settle_partial(self, w: Work) -> None:
         """Requests whose last chunk this is will decode from the next step on; the others go on reading."""
         s = self.s
-        i = np.flatnonzero(s.part >= 0)
+        i = (s.part >= 0).nonzero()[0]
         if not i.size:
             return
         assert w.q is not None
@@ -175,7 +175,7 @@ class Lockstep:
         First come, first served with nobody skipped makes "admitted last" the highest request index.
         """
         s = self.s
-        i = np.flatnonzero(s.held + (w.n if w.q is None else w.n + w.q) > s.cap)
+        i = (s.held + (w.n if w.q is None else w.n + w.q) > s.cap).nonzero()[0]
         if not i.size:
             return
         w.open_chunks()
@@ -262,7 +262,7 @@ class Lockstep:
                 may &= ~w.preempted
         running = s.n_slot + (s.part >= 0) if self.partial else s.n_slot.copy()
         may &= running < s.max_seqs
-        i = np.flatnonzero(may)
+        i = may.nonzero()[0]
         while i.size:
             request, size, again = self._heads(i)
             if self.bounded:
@@ -347,7 +347,7 @@ class Lockstep:
         """Why somebody waits in each lane after admission: a code of ``LIMITS``."""
         s = self.s
         code = np.zeros(w.n.size, np.int8)
-        i = np.flatnonzero(s.wait)
+        i = s.wait.nonzero()[0]
         if i.size:
             running = s.n_slot.take(i)
             if self.partial:
@@ -395,17 +395,17 @@ class Lockstep:
         if w.k_max is not None:
             np.minimum(k, w.k_max, out=k)
         if self.may_preempt:
-            i = np.flatnonzero(s.held + k * tokens > s.cap)
+            i = (s.held + k * tokens > s.cap).nonzero()[0]
             if i.size:
                 k[i] = (s.cap[i] - s.held[i]) // tokens[i]
         t1 = _end(s.t, d, slope, k)
-        i = np.flatnonzero((t1 > s.ta) & (k > 1) & ~s.wait)
+        i = ((t1 > s.ta) & (k > 1) & ~s.wait).nonzero()[0]
         if i.size:
             k[i] = _steps_to(s.t[i], d[i], slope[i], k[i], s.ta[i])
             t1[i] = _end(s.t[i], d[i], slope[i], k[i])
-        beyond = t1 > s.hz
-        if beyond.any():
-            self._cut(w, np.flatnonzero(beyond), d, slope, k, t1)
+        i = (t1 > s.hz).nonzero()[0]
+        if i.size:
+            self._cut(w, i, d, slope, k, t1)
         self.log.add(s.lane, s.t, d, slope, k, w.n, worked, tokens, s.held, limit)
         self._finish_steps(w, t1, k, tokens)
 
@@ -438,7 +438,7 @@ class Lockstep:
             s.part_ctx[w.going] += read
         for i, request in w.joins:
             self._first_tokens(i, request)
-        i = np.flatnonzero(s.next_key <= s.step)
+        i = (s.next_key <= s.step).nonzero()[0]
         while i.size:
             i = self._complete(i)
 

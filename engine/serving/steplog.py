@@ -21,7 +21,8 @@ _COLUMNS: tuple[tuple[str, type[np.generic]], ...] = (
     ("held", np.int64),
     ("limit", np.int8),
 )
-_PACK_EVERY = 2048
+_PACK_ROUNDS, _PACK_ENTRIES = 4096, 1 << 16
+"""When to pack: soon enough that the rounds' arrays stay in the cache and their memory is used again."""
 
 
 class LogWriter:
@@ -32,28 +33,29 @@ class LogWriter:
 
     def __init__(self) -> None:
         self._open: list[tuple[NDArray[Any], ...]] = []
-        self._packed: list[tuple[NDArray[Any], ...]] = []
+        self._entries = 0
+        self._packed: list[StepLog] = []
 
     def add(self, *columns: NDArray[Any]) -> None:
         """One round: the columns of ``StepLog`` in order, one entry a live lane."""
         self._open.append(columns)
-        if len(self._open) >= _PACK_EVERY:
+        self._entries += columns[0].size
+        if self._entries >= _PACK_ENTRIES or len(self._open) >= _PACK_ROUNDS:
             self._pack()
 
-    def close(self) -> StepLog:
-        """The whole log; the writer is empty afterwards."""
+    def close(self) -> tuple[StepLog, ...]:
+        """The whole log, in pieces in order of round; the writer is empty afterwards."""
         self._pack()
         parts, self._packed = self._packed, []
-        if not parts:
-            return StepLog()
-        return StepLog(*(np.concatenate([part[c] for part in parts]) for c in range(len(_COLUMNS))))
+        return tuple(parts)
 
     def _pack(self) -> None:
-        if self._open:
-            rounds, self._open = self._open, []
-            self._packed.append(
-                tuple(
-                    np.concatenate([columns[c] for columns in rounds]).astype(kind, copy=False)
-                    for c, (_, kind) in enumerate(_COLUMNS)
-                )
-            )
+        if not self._open:
+            return
+        columns = []
+        for c, (_, kind) in enumerate(_COLUMNS):
+            packed = np.empty(self._entries, kind)
+            np.concatenate([entry[c] for entry in self._open], out=packed, casting="same_kind")
+            columns.append(packed)
+        self._packed.append(StepLog(*columns))
+        self._open, self._entries = [], 0

@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.machine import ReplicaModel
 from engine.scenario import Scenario
-from engine.serving import UNLIMITED, FleetRun, run_fleet
+from engine.serving import UNLIMITED, Fleet, FleetRun, run_fleet
 from engine.traffic import Requests, Trace, generate
 
 LANES = 8
@@ -48,13 +48,7 @@ def _measure(s: Scenario, model: ReplicaModel, trace: Trace | None) -> float | N
     group = min(s.batching.max_num_seqs, _seats(s, model, trace))
     count = int(np.clip(4 * group, 200, 1600))
     full = [_mix(s, 1 + i, count, trace) for i in range(LANES)]
-    alone = s.replace(
-        {
-            "traffic.process": "poisson", "traffic.trace.source": None, "fleet.replicas": 1,
-            "admission.max_outstanding": None, "run.horizon_s": 604800.0, "run.warmup_s": 0.0,
-        }
-    )  # fmt: skip
-    run = run_fleet(alone, model, full, 1)
+    run = run_fleet(Fleet(model, s.batching), full, 1)
     rates = [_steady_rate(run, i, group) for i in range(LANES)]
     known = [rate for rate in rates if rate is not None]
     return float(np.mean(known)) if known else None

@@ -10,7 +10,7 @@ import numpy as np
 from engine.machine import ReplicaModel, replica_model
 from engine.outcome import Result
 from engine.scenario import Scenario
-from engine.serving import run_fleet
+from engine.serving import Fleet, run_fleet
 from engine.traffic import Requests, Trace, generate
 
 from .capacity import capacity_rps
@@ -28,14 +28,15 @@ def simulate(s: Scenario, trace: Trace | None = None, *, requests_per_lane: int 
     model = replica_model(s)
     seeds = [s.run.seed + i for i in range(s.run.seeds)]
     requests = [generate(s.traffic, s.run, seed, trace) for seed in seeds]
-    notes = list(dict.fromkeys(note for r in requests for note in r.notes))
+    notes = list(dict.fromkeys([*model.notes, *(note for r in requests for note in r.notes)]))
     ran = s
     if requests_per_lane is not None:
         ran, requests, cut = _shorten(s, requests, requests_per_lane * s.fleet.replicas)
         notes.extend(cut)
-    run = run_fleet(ran, model, requests, s.run.seed)
+    run = run_fleet(Fleet.of(ran, model), requests, s.run.seed)
     capacity = capacity_rps(s, model, trace)
-    notes.extend(_notes(s, model, requests))
+    if not run.attempts.arrival_s.size:
+        notes.append("No request arrived: there is nothing to measure.")
     return Result(ran, model, run, capacity, tuple(notes), time.perf_counter() - started, s.run.seed)
 
 
@@ -53,7 +54,3 @@ def _first(r: Requests, count: int) -> Requests:
     columns = ("arrival_s", "prompt_tokens", "output_tokens", "cached_prefix_tokens", "class_id", "priority")
     return replace(r, **{name: getattr(r, name)[:count] for name in columns})
 
-
-def _notes(s: Scenario, model: ReplicaModel, requests: list[Requests]) -> list[str]:
-    total = sum(r.arrival_s.size for r in requests)
-    return [] if total else ["No request arrived: there is nothing to measure."]

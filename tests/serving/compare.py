@@ -10,8 +10,8 @@ import numpy as np
 
 from engine.machine import ReplicaModel
 from engine.outcome.gaps import largest_gaps
-from engine.scenario import Scenario
-from engine.serving import LIMITS, REASONS, STATES, FleetRun, run_fleet
+from engine.scenario import Batching
+from engine.serving import LIMITS, REASONS, STATES, Fleet, FleetRun, run_fleet
 from engine.traffic import Requests
 from tests.reference.model import Outcome, Request, Setup
 
@@ -38,21 +38,22 @@ def model_of(setup: Setup) -> ReplicaModel:
     )
 
 
-def scenario_of(setup: Setup) -> Scenario:
-    """The reference's setup as a scenario; times and lengths come from the requests, the machine from ``model_of``."""
-    return Scenario.from_dict(
+def fleet_of(setup: Setup) -> Fleet:
+    """The reference's setup as the engine's fleet."""
+    batching = Batching.model_validate(
         {
-            "performance": {"kind": "linear", "overhead_s": 1.0},
-            "batching": {
-                "policy": setup.policy,
-                "kv_policy": setup.kv_policy,
-                "max_num_seqs": setup.max_num_seqs,
-                "max_num_batched_tokens": setup.max_num_batched_tokens,
-            },
-            "fleet": {"replicas": setup.replicas},
-            "admission": {"max_outstanding": setup.max_outstanding},
-            "run": {"seeds": 1, "warmup_s": 0},
+            "policy": setup.policy,
+            "kv_policy": setup.kv_policy,
+            "max_num_seqs": setup.max_num_seqs,
+            "max_num_batched_tokens": setup.max_num_batched_tokens,
         }
+    )
+    return Fleet(
+        model_of(setup),
+        batching,
+        replicas=setup.replicas,
+        max_outstanding=setup.max_outstanding,
+        horizon_s=setup.horizon_s,
     )
 
 
@@ -77,9 +78,7 @@ def requests_of(requests: Sequence[Request]) -> tuple[Requests, list[int]]:
 
 def run_engine(setup: Setup, cases: Sequence[Sequence[Request]]) -> FleetRun:
     """Serve several lists of requests as the seeds of one run."""
-    s = scenario_of(setup)
-    run = s.run.model_copy(update={"horizon_s": setup.horizon_s})
-    return run_fleet(s.model_copy(update={"run": run}), model_of(setup), [requests_of(c)[0] for c in cases], 1)
+    return run_fleet(fleet_of(setup), [requests_of(c)[0] for c in cases], 1)
 
 
 def same(a: float | None, b: float, exact: bool) -> bool:

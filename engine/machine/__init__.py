@@ -1,0 +1,39 @@
+"""What one replica can hold and how long a step lasts."""
+
+from engine.machine.constants import Constants, Evidence, engines
+from engine.machine.deployment import Deployment, deployment, resolve_accelerator, resolve_model
+from engine.machine.memory import Memory
+from engine.machine.replica import (
+    ReplicaModel,
+    accelerators_of,
+    constants,
+    hourly_price,
+    largest_step,
+    replica_evidence,
+    replica_memory,
+    replica_model,
+    step_terms,
+)
+from engine.machine.steptime import Term, step_parts
+
+__all__ = [
+    "Constants",
+    "Deployment",
+    "Evidence",
+    "Memory",
+    "ReplicaModel",
+    "Term",
+    "accelerators_of",
+    "constants",
+    "deployment",
+    "engines",
+    "hourly_price",
+    "largest_step",
+    "replica_evidence",
+    "replica_memory",
+    "replica_model",
+    "resolve_accelerator",
+    "resolve_model",
+    "step_parts",
+    "step_terms",
+]

@@ -1,0 +1,74 @@
+"""What to say when a model doesn't fit: what it needs, what there is, and what would fit (each computed)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from engine.catalog import Accelerator, accelerators, bits, weight_bytes
+from engine.machine.constants import Constants
+from engine.machine.deployment import Deployment
+from engine.machine.memory import memory
+from engine.machine.parallel import split_sizes, tensor_problems
+from engine.scenario import Problem
+
+_GB = 1e9
+_WORTHWHILE_TOKENS = 2048  # room for KV below which a suggestion would be of no use
+_FEWER_SEQS = 256
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
+
+
+def does_not_fit(d: Deployment, c: Constants) -> Problem:
+    """The problem of a deployment whose memory leaves no room for KV, in words."""
+    m = memory(d, c)
+    total, offer = weight_bytes(d.model, d.weight_dtype).total, d.tp * m.usable
+    close = 0.9 < total / offer < 1.1
+    reason = f"at {bits(d.weight_dtype)} bit needs {_gb(total, close)} for its weights"
+    if m.weights < m.usable:
+        reason += f" and {_gb(m.activations + m.runtime, True)} on each chip for activations and runtime"
+    count = _NUMBERS[d.tp] if d.tp < len(_NUMBERS) else str(d.tp)
+    chips = f"{count} {d.accelerator.memory_gib:g} GB chip{'s' if d.tp > 1 else ''} ({d.accelerator.name})"
+    options = list(_suggestions(d, c))
+    remedy = f"try {_or(options)}" if options else "nothing in the catalogue holds it: choose a smaller model"
+    return Problem("model.name", f'"{d.model.name}"', f"{reason}; {chips} can give it {_gb(offer, close)}", remedy)
+
+
+def _gb(size: float, fine: bool) -> str:
+    """Bytes in units of 1e9; `fine`: with a decimal."""
+    return f"{size / _GB:.1f} GB" if fine or size < 10 * _GB else f"{size / _GB:.0f} GB"
+
+
+def _or(options: list[str]) -> str:
+    return options[0] if len(options) == 1 else f"{', '.join(options[:-1])} or {options[-1]}"
+
+
+def _suggestions(d: Deployment, c: Constants) -> Iterator[str]:
+    """Single changes after which the model fits with some room, in the order: more chips, fewer bits, larger chips."""
+    for tp in split_sizes(d.model, d.accelerator):
+        if tp > d.tp and _roomy(replace(d, tp=tp), c):
+            yield f"{tp} chips (parallelism.tp)"
+            break
+    for width in (8, 4):
+        if width < bits(d.weight_dtype) and _roomy(replace(d, weight_dtype=f"fp{width}"), c):
+            yield f"{width} bit (model.weight_dtype fp{width})"
+            break
+    larger = _larger(d, c)
+    if larger is not None:
+        yield f"{larger.memory_gib:g} GB chips (hardware.accelerator {larger.name})"
+    if d.max_num_seqs > _FEWER_SEQS and _roomy(replace(d, max_num_seqs=_FEWER_SEQS), c):
+        yield f"fewer seats (batching.max_num_seqs {_FEWER_SEQS})"
+
+
+def _larger(d: Deployment, c: Constants) -> Accelerator | None:
+    """The next larger accelerator, of the same vendor if there is one, of which as many hold the model."""
+    now = d.accelerator
+    for device in sorted(accelerators().values(), key=lambda one: (one.vendor != now.vendor, one.memory_gib)):
+        usable = device.fp16_tflops is not None and not tensor_problems(d.model, device, d.tp)
+        if device.memory_gib > now.memory_gib and usable and _roomy(replace(d, accelerator=device), c):
+            return device
+    return None
+
+
+def _roomy(d: Deployment, c: Constants) -> bool:
+    """Whether a deployment fits and leaves room for a conversation."""
+    return memory(d, c).kv_capacity_tokens >= _WORTHWHILE_TOKENS

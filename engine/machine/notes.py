@@ -1,0 +1,39 @@
+"""What a reader must know about how a deployment was read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from engine.catalog import bits
+from engine.machine.deployment import Deployment
+from engine.machine.memory import Memory
+from engine.machine.steptime import computes_natively
+
+
+def deployment_notes(d: Deployment, held: Memory, kv_capacity_tokens: int | None) -> Iterator[str]:
+    """Sentences on formats that the accelerator lacks, on sliding windows, on a KV capacity that memory can't hold.
+
+    `kv_capacity_tokens` is the one that the user gave, if any.
+    """
+    device = d.accelerator.name
+    if d.weight_dtype == "bf16" and not d.accelerator.has_bf16:
+        yield f"{device} has no bf16: weights are taken as fp16, which has the same size and speed."
+    if not computes_natively(d, d.weight_dtype):
+        stored = f"stored at {bits(d.weight_dtype)} bit, computed at 16"
+        yield f"{device} has no faster arithmetic for {d.weight_dtype}: weights are {stored}."
+    if kv_capacity_tokens is not None and kv_capacity_tokens > held.kv_capacity_tokens:
+        yield (
+            f"batching.kv_capacity_tokens is {kv_capacity_tokens:,}, but the memory left holds "
+            f"{held.kv_capacity_tokens:,} tokens."
+        )
+    if d.model.sliding_layers and d.model.sliding_window is not None:
+        yield _window_note(d, d.model.sliding_window)
+
+
+def _window_note(d: Deployment, window: int) -> str:
+    layers = f"{d.model.sliding_layers} of {d.model.layers} layers of {d.model.name} see {window:,} tokens"
+    if d.context_tokens is None:
+        return f"{layers}; a trace's lengths aren't known beforehand, so they count as if they saw everything."
+    if not d.windowed:
+        return f"{layers}, and requests typically stay below: they count as if they saw everything."
+    return f"{layers}: a token's KV is reckoned for a request of {d.context_tokens:,.0f} tokens, the mean here."

@@ -1,0 +1,81 @@
+"""Splitting a model over the accelerators of one replica: what is possible, and over which link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.catalog import Accelerator, Model
+from engine.scenario import Problem
+
+_PCIE_DEVICES = 8  # cards that one host usually takes
+_TP = "parallelism.tp"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """How the devices of a group talk: rate in bytes/s and direction of one device, whether it is PCIe."""
+
+    name: str
+    bytes_per_s: float
+    pcie: bool
+    devices: int  # that it can join
+
+
+def link(accelerator: Accelerator, tp: int) -> Link | None:
+    """The fastest link that joins `tp` devices; None when none does or none is known.
+
+    Devices bridged in pairs talk over PCIe in larger groups; a switched domain is a limit.
+    """
+    rate, domain = accelerator.link_gb_per_s, accelerator.scale_up_domain
+    if accelerator.link_kind in ("scale_up", "bridge") and rate and domain and tp <= domain:
+        return Link(accelerator.link, rate * 1e9, pcie=False, devices=domain)
+    if accelerator.link_kind in ("bridge", "pcie") and accelerator.pcie_gb_per_s and tp <= _PCIE_DEVICES:
+        return Link("PCIe", accelerator.pcie_gb_per_s * 1e9, pcie=True, devices=_PCIE_DEVICES)
+    return None
+
+
+def _most_devices(accelerator: Accelerator) -> int:
+    """Devices that some link of the accelerator joins; 1 without one."""
+    domain = accelerator.scale_up_domain or 1
+    return max((tp for tp in (2, domain, _PCIE_DEVICES) if link(accelerator, tp)), default=1)
+
+
+def tensor_problems(model: Model, accelerator: Accelerator, tp: int) -> list[Problem]:
+    """Why a model can't be split into `tp` parts by heads over this accelerator, in words; empty when it can."""
+    problems = []
+    fitting = ", ".join(map(str, split_sizes(model, accelerator)))
+    remedy = f"{model.name} on {accelerator.name} splits into {fitting}"
+    if model.heads % tp:
+        problems.append(Problem(_TP, str(tp), f"doesn't divide the {model.heads} attention heads", remedy))
+    elif not _kv_heads_split(model, tp):
+        reason = f"neither divides the {model.kv_heads} KV heads nor is a multiple of them"
+        problems.append(Problem(_TP, str(tp), reason, remedy))
+    if tp > 1 and link(accelerator, tp) is None:
+        most = _most_devices(accelerator)
+        said = f"is beyond the {most} {accelerator.name} that a fast link joins"
+        if most == 1:
+            said = f"needs a link between {accelerator.name} devices, and the catalogue knows none"
+        problems.append(Problem(_TP, str(tp), said, remedy))
+    return problems
+
+
+def _kv_heads_split(model: Model, tp: int) -> bool:
+    """Whether KV heads can be dealt out evenly, or copied evenly. Latent attention has none to deal out."""
+    return model.mla is not None or model.kv_heads % tp == 0 or tp % model.kv_heads == 0
+
+
+def split_sizes(model: Model, accelerator: Accelerator) -> list[int]:
+    """The powers of two into which the model can be split on this accelerator, ascending."""
+    return [
+        tp
+        for tp in (1 << power for power in range(8))
+        if model.heads % tp == 0 and _kv_heads_split(model, tp) and (tp == 1 or link(accelerator, tp) is not None)
+    ]
+
+
+def kv_shards(model: Model, tp: int) -> int:
+    """Among how many of `tp` devices a token's KV is divided: min(tp, KV heads); the rest hold copies.
+
+    With latent attention every device holds all of it.
+    """
+    return 1 if model.mla is not None else min(tp, model.kv_heads)

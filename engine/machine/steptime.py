@@ -1,0 +1,221 @@
+"""How long a step takes, term by term, from figures of model and accelerator and measured constants.
+
+A step of T tokens, R requests, C tokens of context and A attention pairs lasts the sum over terms of
+base[T] + seq_s * R + kv_token_s * C + pair_s * A. Every rate is a peak times a share of it that is at most 1, so that
+no term is below its own roofline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.catalog import (
+    KV_BYTES,
+    Parts,
+    active_parameters,
+    active_share,
+    is_sixteen_bit,
+    part_dtype,
+    weight_bytes,
+)
+from engine.machine.constants import Constants
+from engine.machine.deployment import Deployment
+from engine.machine.memory import ACTIVATION_BYTES
+from engine.machine.parallel import kv_shards, link
+from engine.scenario import Scale
+
+Array = NDArray[np.float64]
+Name = Literal["compute", "attention", "weights", "kv", "communication", "overhead"]
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One part of a step's time: base[T] in seconds for T = 0.., and seconds a request, context token and pair."""
+
+    name: Name
+    base: Array
+    seq_s: float = 0.0
+    kv_token_s: float = 0.0
+    pair_s: float = 0.0
+
+    def seconds(self, tokens: int, requests: int, context_tokens: float, pairs: float) -> float:
+        """This part of a step of T tokens, R requests, C tokens of context, A attention pairs."""
+        rest = self.seq_s * requests + self.kv_token_s * context_tokens + self.pair_s * pairs
+        return float(self.base[tokens]) + rest
+
+
+def step_parts(
+    terms: Iterable[Term], tokens: int, requests: int, context_tokens: float, pairs: float
+) -> dict[str, float]:
+    """Seconds of each named part of a step; their sum is the step's length."""
+    return {term.name: term.seconds(tokens, requests, context_tokens, pairs) for term in terms}
+
+
+def analytic_terms(d: Deployment, c: Constants, scale: Scale | None = None) -> tuple[Term, ...]:
+    """All terms of a deployment, with base arrays for 0..d.step_tokens tokens.
+
+    `scale` corrects them by one measured point: `prefill` multiplies what grows with the tokens worked on (matrix
+    products, attention in prompts, volume sent between devices), `tpot` the rest (reads, the head, latencies, host).
+    """
+    factor = scale or Scale()
+    tokens = np.arange(d.step_tokens + 1, dtype=np.float64)
+    return (
+        _compute(d, c, factor, tokens),
+        _attention(d, c, factor, tokens),
+        _weights(d, c, factor, tokens),
+        _kv(d, c, factor, tokens),
+        _communication(d, c, factor, tokens),
+        _overhead(d, c, factor, tokens),
+    )
+
+
+def peak(d: Deployment, dtype: str) -> float:
+    """Peak operations per second of one accelerator for weights of a format.
+
+    Where it has no units for the format, or slower ones than at 16 bits, weights are only stored that way and are
+    computed at 16 bits. int4 always is: its checkpoints quantise weights only.
+    """
+    sixteen = d.accelerator.peak_flops("bf16")
+    if sixteen is None:
+        raise ValueError(f"{d.accelerator.name} has no 16-bit arithmetic rate")
+    return max(sixteen, d.accelerator.peak_flops(dtype) or 0.0)
+
+
+def computes_natively(d: Deployment, dtype: str) -> bool:
+    """Whether weights of this format are multiplied by units of their own format."""
+    return is_sixteen_bit(dtype) or peak(d, dtype) > peak(d, "bf16")
+
+
+def _is_block_fp8(d: Deployment) -> bool:
+    """Whether the weights are served in the block-wise fp8 that their publisher chose."""
+    return d.weight_dtype == "fp8" and d.model.native_dtype.startswith("fp8 (block")
+
+
+def _rate(d: Deployment, c: Constants, dtype: str) -> float:
+    """Operations per second that the group's matrix products reach with weights of a format."""
+    if is_sixteen_bit(dtype) or not computes_natively(d, dtype):
+        return d.tp * peak(d, "bf16") * c.eta_c16
+    block = c.block_fp8_compute if _is_block_fp8(d) else 1.0
+    return d.tp * peak(d, dtype) * c.eta_c * block
+
+
+def token_flops(d: Deployment) -> Parts:
+    """Operations of one token in the layers' matrix products, by part: two a weight it passes.
+
+    The embedding is a lookup, norms are negligible, and the head is computed only for a request's newest token.
+    """
+    unused = {"embedding", "lm_head", "norms"}
+    return active_parameters(d.model).map(lambda part, count: 0.0 if part in unused else 2 * count)
+
+
+def head_flops(d: Deployment) -> float:
+    """Operations of the head for one request that emits a token."""
+    return 2.0 * d.model.vocab * d.model.hidden
+
+
+def _compute(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term:
+    flops = token_flops(d)
+
+    def seconds(part: str, amount: float) -> float:
+        slower = c.moe_compute if part == "experts" else 1.0
+        return amount * slower / _rate(d, c, part_dtype(d.model, part, d.weight_dtype))
+
+    token_s = flops.map(seconds).total
+    head_s = head_flops(d) / _rate(d, c, "bf16")
+    return Term("compute", scale.prefill * token_s * tokens, seq_s=scale.tpot * head_s)
+
+
+def pair_flops(d: Deployment) -> float:
+    """Operations of one layer for one pair of tokens (one attends to the other): scores and weighted sum."""
+    m = d.model
+    value_dim = m.head_dim if m.mla is None else m.mla.v_head_dim
+    return 2.0 * m.heads * (m.head_dim + value_dim)
+
+
+def _attention(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term:
+    """Attention inside prompts. A sliding layer outgrown by the context attends to a window for each token."""
+    m = d.model
+    pair_s = pair_flops(d) / (d.tp * peak(d, "bf16") * c.eta_a)
+    if d.windowed and m.sliding_window is not None:
+        token_s = pair_s * m.sliding_layers * m.sliding_window
+        return Term("attention", scale.prefill * token_s * tokens, pair_s=scale.prefill * pair_s * m.full_layers)
+    return Term("attention", np.zeros_like(tokens), pair_s=scale.prefill * pair_s * m.layers)
+
+
+def weights_read(d: Deployment, c: Constants, tokens: Array) -> Array:
+    """Bytes of weights, over the whole group, that a step of each number of tokens reads once for everybody.
+
+    All of a dense model, but for an input embedding of its own, of which only the tokens' rows are looked up. Of routed
+    experts those touched: E (1 - (1 - k/E)^T) if routing were even, fewer by `moe_touched` because it isn't, but never
+    fewer than the k that one token needs.
+    """
+    sizes = weight_bytes(d.model, d.weight_dtype)
+    always = sizes.total - sizes.experts - (0.0 if d.model.tied_embeddings else sizes.embedding)
+    if d.model.moe is None:
+        return np.full_like(tokens, always)
+    share = active_share(d.model)
+    even = -np.expm1(tokens * np.log1p(-share)) if share < 1 else np.ones_like(tokens)
+    touched = np.maximum(c.moe_touched * even, np.where(tokens > 0, share, 0.0))
+    return always + sizes.experts * touched
+
+
+def _weights(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term:
+    block = c.block_fp8_reads if _is_block_fp8(d) else 1.0
+    bandwidth = d.tp * d.accelerator.bandwidth_bytes_per_s * c.eta_m * block
+    return Term("weights", scale.tpot * weights_read(d, c, tokens) / bandwidth)
+
+
+def kv_layer_bytes(d: Deployment) -> float:
+    """Bytes that a token of context adds to one layer's KV, each element once."""
+    return d.model.kv_elements_per_layer() * KV_BYTES[d.kv_dtype]
+
+
+def decode_flops(d: Deployment) -> float:
+    """Operations of one layer for one token of context of a decoding request.
+
+    With latent attention the up-projections are absorbed into queries and output, which then work on the latent
+    vector: 2 * heads * (2 * rank + rope) operations.
+    """
+    m = d.model
+    return pair_flops(d) if m.mla is None else 2.0 * m.heads * (2 * m.mla.kv_lora_rank + m.mla.rope_dim)
+
+
+def _kv(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term:
+    """Reading KV. One kernel reads and computes: it lasts as long as the slower of both (for GQA the reading)."""
+    m = d.model
+    read_s = kv_layer_bytes(d) / (kv_shards(m, d.tp) * d.accelerator.bandwidth_bytes_per_s * c.eta_kv)
+    share = 1.0 if m.mla is None else c.eta_mla
+    compute_s = decode_flops(d) / (d.tp * peak(d, "bf16") * share)
+    layer_s = scale.tpot * max(read_s, compute_s)
+    none = np.zeros_like(tokens)
+    if d.windowed and m.sliding_window is not None:
+        window_s = layer_s * m.sliding_layers * m.sliding_window
+        return Term("kv", none, seq_s=window_s, kv_token_s=layer_s * m.full_layers)
+    return Term("kv", none, kv_token_s=layer_s * m.layers)
+
+
+def _communication(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term:
+    """Two all-reduces a layer of the tokens' activations, by rings: each device sends 2 (n-1)/n of them."""
+    n = d.tp
+    joined = link(d.accelerator, n) if n > 1 else None
+    if joined is None:
+        return Term("communication", np.zeros_like(tokens))
+    alpha_s = c.alpha_s if joined.pcie else c.alpha_s * (1 + np.log2(n / 2))
+    reduces = 2 * d.model.layers
+    volume_s = reduced_bytes(d) / (joined.bytes_per_s * c.eta_link)
+    return Term("communication", scale.tpot * reduces * alpha_s + scale.prefill * volume_s * tokens)
+
+
+def reduced_bytes(d: Deployment) -> float:
+    """Bytes that one device sends for one token in a forward pass, over all layers' all-reduces."""
+    return 2 * d.model.layers * 2 * (d.tp - 1) / d.tp * d.model.hidden * ACTIVATION_BYTES
+
+
+def _overhead(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term:
+    step_s = c.ov_s + c.layer_s * d.model.layers + c.moe_s * d.model.moe_layers
+    return Term("overhead", np.full_like(tokens, scale.tpot * step_s), seq_s=scale.tpot * c.seq_s)

@@ -1,0 +1,144 @@
+"""What can be set already, and what can't yet.
+
+One line a setting whose behaviour isn't built: a scenario that sets it is refused, never simulated without it. When
+the behaviour lands, delete the line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from engine.scenario.errors import Problem, show
+
+if TYPE_CHECKING:
+    from engine.scenario.schema.document import Document
+
+
+@dataclass(frozen=True, slots=True)
+class NotYet:
+    """A setting that isn't built: `path` ("N" for any list number), which `values` (None: all but the default).
+
+    A path of a whole section stands for all that is under it.
+    """
+
+    path: str
+    instead: str
+    values: frozenset[str] | None = None
+
+
+def _line(path: str, instead: str, *values: str) -> NotYet:
+    return NotYet(path, instead, frozenset(values) or None)
+
+
+NOT_YET: tuple[NotYet, ...] = (
+    _line("traffic.process", "use poisson, gamma, deterministic or trace", "mmpp", "closed"),
+    _line("traffic.mmpp", "leave it out, and use process gamma for bursts"),
+    _line("traffic.closed", "leave it out, and give a rate_rps"),
+    _line("traffic.shape.kind", "use steady or spike", "ramp", "steps", "diurnal"),
+    _line("traffic.trace.speed", "use 1, or divide the trace's times yourself"),
+    _line("traffic.trace.format", "use requests or azure", "burstgpt", "mooncake"),
+    _line("traffic.trace.resample", "use none", "blocks"),
+    _line("traffic.trace.block_s", "leave it out"),
+    _line("traffic.growth", "leave it out, and compare two scenarios"),
+    _line("traffic.client.timeout_s", "leave it out"),
+    _line("traffic.client.ttft_timeout_s", "leave it out"),
+    _line("traffic.client.on_timeout", "use abort", "ignore"),
+    _line("traffic.client.max_retries", "use 0"),
+    _line("traffic.client.backoff_s", "leave it out"),
+    _line("traffic.client.retry_budget_ratio", "leave it out"),
+    _line("traffic.client.retry_layers", "use 1"),
+    _line("traffic.client.throttle", "leave it out"),
+    _line("traffic.client.fan_out", "use 1"),
+    _line("parallelism.pp", "use 1, and a larger tp"),
+    _line("parallelism.cp", "use 1, and a larger tp"),
+    _line("parallelism.sp", "use none"),
+    _line("parallelism.ep", "use 1, and a larger tp"),
+    _line("batching.policy", "use chunked", "prefill_first", "static", "disaggregated"),
+    _line("batching.reserve_output_tokens", "leave it out"),
+    _line("batching.watermark", "use 0"),
+    _line("batching.batch_wait_s", "use 0"),
+    _line("batching.disaggregated", "leave it out, and use policy chunked"),
+    _line("fleet.routing.policy", "use round_robin or random", "least_outstanding", "power_of_two", "least_kv"),
+    _line("fleet.routing.report_interval_s", "leave it out"),
+    _line("fleet.routing.count_own_sends", "leave it out"),
+    _line("fleet.routing.ties", "leave it out"),
+    _line("admission.max_queued_tokens", "use max_outstanding"),
+    _line("admission.queue_timeout_s", "use max_outstanding"),
+    _line("admission.rate_limit", "use max_outstanding"),
+    _line("admission.shed", "use max_outstanding"),
+    _line("admission.discipline", "use fifo"),
+    _line("autoscaler", "leave it out, and set fleet.replicas"),
+    _line("slo.N.measured_at", "use gateway or server", "client"),
+)
+
+
+def _mixed_priorities(scenario: Document) -> Iterator[Problem]:
+    """Classes that differ in urgency. (One priority for all changes nothing and is accepted.)"""
+    first, *others = (kind.priority for kind in scenario.traffic.classes)
+    for index, priority in enumerate(others, start=1):
+        if priority != first:
+            yield _problem(f"traffic.classes.{index}.priority", priority, f"use {first}, as in the first class")
+            return
+
+
+NOT_YET_TOGETHER: tuple[Callable[[Document], Iterator[Problem]], ...] = (_mixed_priorities,)
+
+
+def problems(scenario: Document, default: Document) -> Iterator[Problem]:
+    """One problem a line of the table that the scenario touches."""
+    for line in NOT_YET:
+        for path, value, usual in _pairs(scenario, default, line.path):
+            if value in line.values if line.values is not None else value != usual:
+                where, found = _first_difference(path, value, usual)
+                yield _problem(where, found, line.instead)
+                break
+    for rule in NOT_YET_TOGETHER:
+        yield from rule(scenario)
+
+
+def available(path: str, value: Any, default: Any) -> bool:
+    """Whether a value of a leaf can be used already (`path` with "N" for list numbers)."""
+    return value == default or not any(
+        (path == line.path or path.startswith(f"{line.path}.")) and (line.values is None or value in line.values)
+        for line in NOT_YET
+    )
+
+
+def _problem(field: str, value: Any, instead: str) -> Problem:
+    return Problem(field, show(_plain(value)), "is not available yet", instead)
+
+
+def _pairs(scenario: Document, default: Document, path: str) -> Iterator[tuple[str, Any, Any]]:
+    """(path, value, default value), once for each item where the path runs through a list."""
+    before, _, after = path.partition(".N.")
+    value, usual = _reach(scenario, before), _reach(default, before)
+    if not after:
+        yield path, value, usual
+        return
+    for index, entry in enumerate(value):
+        yield f"{before}.{index}.{after}", _reach(entry, after), _reach(type(entry)(), after)
+
+
+def _reach(section: Any, path: str) -> Any:
+    for key in path.split("."):
+        section = getattr(section, key)
+    return section
+
+
+def _first_difference(path: str, value: Any, usual: Any) -> tuple[str, Any]:
+    """The first leaf, in the document's order, at which a section differs from its default."""
+    fields = getattr(type(value), "model_fields", None)
+    if fields and type(value) is type(usual):
+        for name in fields:
+            mine, theirs = getattr(value, name), getattr(usual, name)
+            if mine != theirs:
+                return _first_difference(f"{path}.{name}", mine, theirs)
+    return path, value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return value.model_dump(mode="json") if hasattr(value, "model_dump") else value

@@ -1,0 +1,147 @@
+"""Share links: `s=` carries what a scenario says beyond the defaults, or beyond the preset that `p=` names."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from engine.scenario import token as tokens
+from engine.scenario.difference import difference, merge
+from engine.scenario.errors import Problem, ScenarioError, sentence, show
+from engine.scenario.presets import FIRST, preset, presets
+from engine.scenario.salvage import Salvage, nearest_valid
+from engine.scenario.scenario import Scenario
+from engine.scenario.token import Kind, TokenError
+
+_BASE = "base"  # key under which a token says which state of a preset it builds on
+_DIGITS = 6
+
+DECODERS: dict[int, Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]] = {
+    # schema number -> (base, content of the token) -> document of the present schema
+    1: merge,
+}
+
+
+class LinkError(ScenarioError):
+    """A link that can't be read as it is.
+
+    `kind` tells the cases apart; `nearest` is the closest valid scenario, `kept` what it takes from the link and
+    `dropped` what it doesn't, one line an entry.
+    """
+
+    def __init__(self, kind: Kind, problems: tuple[Problem, ...], nearest: Salvage) -> None:
+        super().__init__(problems)
+        self.kind: Kind = kind
+        self.nearest: Scenario = nearest.scenario
+        self.kept: tuple[str, ...] = nearest.kept
+        self.dropped: tuple[str, ...] = nearest.dropped
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a link stands for: the scenario, and the preset that it is told against (None: the defaults)."""
+
+    scenario: Scenario
+    preset: str | None
+
+
+def to_query(scenario: Scenario, preset_name: str | None = None) -> str:
+    """The query string for a scenario: "s=...", or "p=monday&s=..." ("p=monday" when it is that preset).
+
+    Raises `LinkError` when the link would be too long.
+    """
+    base = preset(preset_name).scenario if preset_name else _defaults()
+    content = difference(base.to_dict(), scenario.to_dict())
+    if preset_name:
+        if not content:
+            return f"p={preset_name}"
+        content[_BASE] = base.token[:_DIGITS]
+    try:
+        token = tokens.encode(content)
+    except TokenError as error:
+        whole = Salvage(scenario, (), ())
+        raise LinkError(error.kind, (Problem("link", "", error.reason, error.remedy),), whole) from None
+    return f"p={preset_name}&s={token}" if preset_name else f"s={token}"
+
+
+def from_query(link: str) -> Scenario:
+    """The scenario of a URL, of "p=...&s=...", "s=..." or "p=...", or of a bare token; of "", the first preset's.
+
+    Raises `LinkError`.
+    """
+    return open_link(link).scenario
+
+
+def open_link(link: str) -> Opened:
+    """As `from_query`, and which preset the link names. Raises `LinkError`."""
+    name, token = _parts(link)
+    if name is None and token is None:
+        return Opened(preset(FIRST).scenario, FIRST)
+    known = {entry.name: entry.scenario for entry in presets()}
+    if name is not None and name not in known:
+        raise _unknown_preset(name, token)
+    base = known[name] if name else _defaults()
+    return Opened(_read(token, base, name) if token is not None else base, name)
+
+
+def _parts(link: str) -> tuple[str | None, str | None]:
+    """(preset name, token), each None where the link has none."""
+    link = link.strip()
+    query = urlsplit(link).query if "://" in link else link.partition("?")[2] if "?" in link else link
+    if "=" not in query.rstrip("="):
+        return (None, query or None) if query == link else (None, None)
+    found = dict(reversed(parse_qsl(query, keep_blank_values=True)))
+    return found.get("p"), found.get("s")
+
+
+def _read(token: str, base: Scenario, name: str | None) -> Scenario:
+    try:
+        schema, content = tokens.decode(token)
+    except TokenError as error:
+        problem = Problem("link", "", error.reason, error.remedy)
+        raise LinkError(error.kind, (problem,), _rest(error.readable, base)) from None
+    state = content.pop(_BASE, None)
+    if state is not None and name is None:  # a bare token: its preset is the one in the state it names
+        base = next((p.scenario for p in presets() if p.scenario.token[:_DIGITS] == state), base)
+    document = DECODERS[schema](base.to_dict(), content)
+    if state is not None and base.token[:_DIGITS] != state:
+        raise _changed_preset(document, base, name)
+    try:
+        return Scenario.from_dict(document)
+    except ScenarioError as error:
+        raise LinkError("invalid", error.problems, nearest_valid(document, base)) from None
+
+
+def _rest(content: dict[str, Any], base: Scenario) -> Salvage:
+    content.pop(_BASE, None)
+    return nearest_valid(merge(base.to_dict(), content), base)
+
+
+def _changed_preset(document: dict[str, Any], base: Scenario, name: str | None) -> LinkError:
+    what = f"the preset {name} has changed" if name else "the preset is missing or has changed"
+    problem = Problem("link", "", f"{what} since this link was made", "check the values, then share it anew")
+    return LinkError("changed_preset", (problem,), nearest_valid(document, base))
+
+
+def _unknown_preset(name: str, token: str | None) -> LinkError:
+    names = [entry.name for entry in presets()]
+    close = difflib.get_close_matches(name, names, 1, 0.6)
+    guess = f"did you mean {close[0]}? " if close else ""
+    problem = Problem("p", show(name), "is not a preset", f"{guess}there are {sentence(names, 'and')}")
+    base = preset(close[0] if close else FIRST).scenario
+    nearest = Salvage(base, (), (str(problem),))
+    if token is not None:
+        try:
+            nearest = Salvage(_read(token, base, None), (), (str(problem),))
+        except LinkError as error:
+            nearest = Salvage(error.nearest, error.kept, (str(problem), *error.dropped))
+    return LinkError("unknown_preset", (problem,), nearest)
+
+
+@cache
+def _defaults() -> Scenario:
+    return Scenario()

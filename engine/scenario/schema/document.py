@@ -1,0 +1,108 @@
+"""The whole document, and the rules that concern several of its parts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from typing import Literal
+
+from engine.scenario import availability
+from engine.scenario.errors import Problem, show
+from engine.scenario.fields import Section, param, section
+from engine.scenario.schema.autoscaler import Autoscaler
+from engine.scenario.schema.machine import Analytic, Hardware, Model, Parallelism, Performance
+from engine.scenario.schema.promises import MOST_OBJECTIVES, Objective, Run
+from engine.scenario.schema.serving import Admission, Batching, Fleet
+from engine.scenario.schema.text import Text
+from engine.scenario.schema.traffic import Traffic
+
+SCHEMA = 1
+MAX_REQUESTS = 20_000_000  # first attempts, all seeds together
+
+
+class Document(Section):
+    """Everything that a run depends on, as the document writes it."""
+
+    schema_number: Literal[1] = param(
+        1,
+        alias="schema",
+        label="Schema",
+        unit="version",
+        help="Version of the document; newer ones are refused.",
+        why="the present one",
+    )
+    name: Text = param(
+        "", label="Name", longest=120, help="What you call this scenario; it changes nothing else.", why="unnamed"
+    )
+    traffic: Traffic = section(
+        Traffic(), label="Traffic", help="Who arrives, when, with what.", why="a quiet chat service"
+    )
+    model: Model = section(Model(), label="Model", help="What is served.", why="a well-known open model")
+    hardware: Hardware = section(
+        Hardware(), label="Hardware", help="What it runs on.", why="the most measured accelerator"
+    )
+    parallelism: Parallelism = section(
+        Parallelism(),
+        label="Parallelism",
+        help="How one copy is spread over accelerators.",
+        why="four, sharing every layer",
+    )
+    performance: Performance = section(
+        Analytic(), label="Step time", help="Where a step's duration comes from.", why="no measurement needed"
+    )
+    batching: Batching = section(
+        Batching(), label="Batching", help="How a step's work is chosen.", why="vLLM's defaults"
+    )
+    fleet: Fleet = section(Fleet(), label="Fleet", help="How many replicas, and the router.", why="two, in turn")
+    admission: Admission = section(Admission(), label="Admission", help="Who is refused.", why="nobody, as in vLLM")
+    autoscaler: Autoscaler = section(Autoscaler(), label="Autoscaler", help="When replicas are added.", why="off")
+    slo: tuple[Objective, ...] = section(
+        (Objective(),),
+        label="Promises",
+        longest=MOST_OBJECTIVES,
+        help="What is promised.",
+        why="the first word in time",
+    )
+    run: Run = section(Run(), label="Run", help="How long and how often is simulated.", why="a quarter of an hour")
+
+    def rules(self) -> Iterator[Problem]:
+        yield from self._length_rules()
+        for name, times in Counter(objective.name for objective in self.slo).items():
+            if times > 1:
+                yield Problem(
+                    "slo", show(name), f"is the name of {times} promises", "give every promise a name of its own"
+                )
+        yield from availability.problems(self, _default())
+
+    def _length_rules(self) -> Iterator[Problem]:
+        horizon, traffic = self.run.horizon_s, self.traffic
+        if horizon is None:
+            if traffic.process != "trace":
+                yield Problem(
+                    "run.horizon_s",
+                    "null",
+                    f"is only possible with a trace, and process is {traffic.process}",
+                    "give the seconds to simulate",
+                )
+            elif traffic.growth is not None:
+                yield Problem(
+                    "run.horizon_s",
+                    "null",
+                    "leaves open when traffic.growth is complete",
+                    "give the seconds to simulate",
+                )
+        elif traffic.process not in ("trace", "closed"):
+            expected = traffic.rate_rps * traffic.shape.mean_factor(horizon) * horizon * self.run.seeds
+            if expected > MAX_REQUESTS:
+                yield Problem(
+                    "run",
+                    f"{expected:,.0f}",
+                    f"requests are expected (rate times horizon times seeds), more than {MAX_REQUESTS:,}",
+                    "lower traffic.rate_rps, run.horizon_s or run.seeds",
+                )
+
+
+@cache
+def _default() -> Document:
+    return Document.model_construct()

@@ -1,0 +1,64 @@
+"""What a cell of a trace's table may look like, and what to say about one that doesn't."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from engine.traffic.traces.trace import LONGEST_NAME
+
+_NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+_NAME_BYTES: Final = 4 * LONGEST_NAME  # a character takes up to four in UTF-8; characters are counted afterwards
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A kind of cell. `plain` and `quoted` are regular expressions over bytes, without groups that capture.
+
+    `dtype` is what the fast parser makes of it. `kind` completes "is not", `hint` completes "expected".
+    """
+
+    plain: str
+    quoted: str
+    dtype: type
+    kind: str
+    hint: str
+
+    def reason(self, cell: str) -> str:
+        """Say what is wrong with a cell, given without its quotes; nothing when nothing is."""
+        if re.fullmatch(self.plain.encode(), cell.encode()):
+            return ""
+        bare = cell.strip()
+        if not bare:
+            return f"is empty; expected {self.hint}"
+        if self.dtype is float and _NUMBER.fullmatch(bare) and float(bare) < 0:
+            return f"is negative; expected {self.hint}"
+        return f"is not {self.kind}; expected {self.hint}"
+
+
+def _number(pattern: str, kind: str, hint: str) -> Cell:
+    return Cell(f"{pattern} *", f'" *{pattern} *"', float, kind, hint)
+
+
+SECONDS: Final = _number(
+    r"\+?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", "a number", "seconds from the start, 0 or more"
+)
+# Spreadsheets and data frames write whole numbers as 374.0 where another cell of the column is empty.
+TOKENS: Final = _number(r"\d+(?:\.0*)?", "a whole number", "a whole number of tokens")
+RANK: Final = _number(r"[+-]?\d+(?:\.0*)?", "a whole number", "a whole number, lower is more urgent")
+NAME: Final = Cell(
+    plain=rf'[^",\x00-\x1f\x7f]{{1,{_NAME_BYTES}}}',
+    quoted=rf'"(?:[^"\x00-\x1f\x7f]|""){{1,{_NAME_BYTES}}}"',
+    dtype=object,
+    kind="a class name",
+    hint=f"1 to {LONGEST_NAME} printable characters",
+)
+_MOMENT = r"(?:19|20)\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
+MOMENT: Final = Cell(
+    plain=_MOMENT,
+    quoted=f'"{_MOMENT}"',
+    dtype=object,
+    kind="a date and time",
+    hint="one like 2023-11-16 18:17:03.9799600",
+)

@@ -1,0 +1,180 @@
+"""One replica: a queue, running requests, one step at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.reference import deadlines, kv
+from tests.reference.job import Job, WaitingQueue
+from tests.reference.model import Setup, Step
+from tests.reference.policies import POLICIES, Work
+
+
+class Replica:
+    """State of one replica. `on_end(job, now)` is called when a request leaves it, or its client gives up."""
+
+    def __init__(self, setup: Setup, on_end: Callable[[Job, float], None]) -> None:
+        self.setup = setup
+        self.on_end = on_end
+        self.waiting = WaitingQueue()
+        self.running: list[Job] = []  # in order of admission; static: the group, finished members included
+        self.work: Work | None = None  # of the step in progress
+        self.steps: list[Step] = []
+        self.wake_s: float | None = None  # static: when an incomplete group starts
+        self.admissions = 0
+
+    # -- when something happens next -------------------------------------------------------------------------
+
+    def next_events(self) -> list[float]:
+        """Instants of this replica's own events from now on."""
+        events = []
+        if self.work is not None:
+            events.append(self.steps[-1].end)
+        elif self.wake_s is not None:
+            events.append(self.wake_s)
+        for job in self.waiting:
+            events += deadlines.next_events(self.setup, job, waiting=True)
+        for job in self.unfinished():
+            events += deadlines.next_events(self.setup, job, waiting=False)
+        return events
+
+    def unfinished(self) -> list[Job]:
+        """Running requests whose answer is still being made."""
+        return [job for job in self.running if not job.done]
+
+    # -- (a) the step ending now -----------------------------------------------------------------------------
+
+    def deliver(self, now: float) -> None:
+        """Deliver the tokens of the step that ends now, if one does; requests with their last token leave."""
+        if self.work is None or self.steps[-1].end != now:
+            return
+        work, self.work = self.work, None
+        for job in work.decode:
+            job.held += 1
+            self._token(job, now)
+        for job, tokens in work.chunks:
+            job.held += tokens
+            if job.held == job.size:
+                job.decoding = True
+                self._token(job, now)
+
+    def _token(self, job: Job, now: float) -> None:
+        job.generated += 1
+        job.row.token_times.append(now)
+        if job.row.first_token_s is None:
+            job.row.first_token_s = now
+        if job.generated == job.output:
+            self._leave_running(job, now)
+
+    # -- (b) deadlines ---------------------------------------------------------------------------------------
+
+    def drop_late(self, now: float) -> None:
+        """Requests past a deadline leave: running ones only at a boundary, waiting ones at once."""
+        if self.work is None:
+            for job in self.unfinished():
+                if deadlines.must_drop(self.setup, job, now):
+                    self._leave_running(job, now)
+        for job in list(self.waiting):
+            if deadlines.must_drop(self.setup, job, now):
+                self.waiting.remove(job)
+                self._leave(job, now)
+        for job in [*self.unfinished(), *self.waiting]:
+            if not job.gave_up and deadlines.client_gives_up(self.setup, job, now):
+                job.gave_up = True
+                self.on_end(job, now)
+
+    def _leave_running(self, job: Job, now: float) -> None:
+        if self.setup.policy != "static":  # a static group keeps the slot and the KV until it ends
+            self.running.remove(job)
+        self._leave(job, now)
+
+    def _leave(self, job: Job, now: float) -> None:
+        """The end of a request that was accepted: complete if no deadline has passed, else timed out."""
+        row, job.done = job.row, True
+        row.left_s = now
+        row.reason = deadlines.missed(self.setup, job, now)
+        if row.reason is None:
+            row.state, row.finish_s = "completed", now
+        else:
+            row.state = "timed_out"
+        if not job.gave_up:
+            self.on_end(job, now)
+
+    # -- (c) arrivals ----------------------------------------------------------------------------------------
+
+    def refusal(self, job: Job) -> str | None:
+        """Why the replica doesn't take a newcomer, which isn't counted itself; None if it does."""
+        setup = self.setup
+        if kv.too_long(setup, job):
+            return "too_long"
+        outstanding = len(self.unfinished()) + len(self.waiting)
+        if setup.max_outstanding is not None and outstanding >= setup.max_outstanding:
+            return "queue_full"
+        queued = sum(other.prompt for other in self.waiting if other.generated == 0)
+        if setup.max_queued_tokens is not None and queued >= setup.max_queued_tokens:
+            return "queue_full"
+        return None
+
+    # -- (d) the next step -----------------------------------------------------------------------------------
+
+    def start(self, now: float) -> None:
+        """Choose the work and start the next step, if none is in progress and there is something to do."""
+        if self.work is not None:
+            return
+        self.wake_s = None
+        self.work = POLICIES[self.setup.policy](self, now)
+        if self.work is not None:
+            self.steps.append(self._record(self.work, now))
+
+    def admit(self, job: Job, now: float) -> None:
+        """Move a waiting request to the running ones."""
+        self.waiting.remove(job)
+        self.running.append(job)
+        job.admission = self.admissions
+        self.admissions += 1
+        if job.row.scheduled_s is None:
+            job.row.scheduled_s = now
+
+    def preempt(self, job: Job) -> None:
+        """Take a running request's slot and KV away; it waits before its class and will prefill again."""
+        self.running.remove(job)
+        job.held = 0
+        job.decoding = False
+        job.row.preemptions += 1
+        self.waiting.return_to_front(job)
+
+    def _record(self, work: Work, now: float) -> Step:
+        """The step's sizes and its end: D = base[T] + seq_s R + kv_token_s C + prefill_pair_s A."""
+        setup = self.setup
+        tokens = work.n + work.q
+        requests = len(work.decode) + len(work.chunks)
+        context = sum(job.context for job in work.decode) + sum(job.context for job, _ in work.chunks)
+        pairs = sum(q * job.context + q * (q + 1) // 2 for job, q in work.chunks)
+        base = setup.base(tokens) if callable(setup.base) else setup.base[tokens]
+        duration = base + setup.seq_s * requests + setup.kv_token_s * context + setup.prefill_pair_s * pairs
+        if duration <= 0:
+            raise ValueError(f"base: a step of {tokens} tokens lasts {duration} s")
+        refills = sum(1 for job, q in work.chunks if job.generated > 0 and job.held + q == job.size)
+        return Step(
+            start=now,
+            end=now + duration,
+            T=tokens,
+            R=requests,
+            C=context,
+            A=pairs,
+            n_decode=work.n + refills,
+            running=len(self.running),
+            waiting_after_admission=len(self.waiting),
+            kv_held_at_start=kv.held(self.running),
+            limited_by=self._limited_by(work),
+        )
+
+    def _limited_by(self, work: Work) -> str:
+        """What keeps the head of the queue out of this step, judged with the step's final n and q."""
+        if len(self.waiting) == 0:
+            return "none"
+        if len(self.running) == self.setup.max_num_seqs:
+            return "max_num_seqs"
+        if work.preempted or not kv.fits(self.setup, self.running, work.n, work.q, self.waiting.head):
+            return "kv"
+        return "token_budget"

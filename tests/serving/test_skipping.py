@@ -1,0 +1,26 @@
+"""The closed form that skips over steps."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.serving.lockstep import _end, _steps_to
+
+
+@given(
+    d=st.integers(1, 400), slope=st.integers(0, 40), k=st.integers(1, 500), gap=st.integers(1, 10**6), t=st.integers(0, 10**6)
+)
+def test_steps_to_a_time_are_those_that_counting_finds(d: int, slope: int, k: int, gap: int, t: int) -> None:
+    slope = min(slope, d)  # a step reads every context, so it is longer than one context's growth
+    clock, steps = t, 0
+    while steps < k:
+        clock += d + slope * steps
+        steps += 1
+        if clock >= t + gap:
+            break
+    as_arrays = [np.array([x * 2.0**-10]) for x in (t, d, slope)]
+    found = _steps_to(*as_arrays, np.array([k]), np.array([(t + gap) * 2.0**-10]))
+    assert found[0] == steps
+    assert _end(*as_arrays, found)[0] == clock * 2.0**-10
