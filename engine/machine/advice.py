@@ -14,7 +14,8 @@ from engine.scenario import Problem
 
 _GB = 1e9
 _WORTHWHILE_TOKENS = 2048  # room for KV below which a suggestion would be of no use
-_FEWER_SEQS = 256
+_USUAL_SEQS = 256
+_USUAL_STEP_TOKENS = 8192
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
 
 
@@ -28,7 +29,7 @@ def does_not_fit(d: Deployment, c: Constants) -> Problem:
         reason += f" and {_gb(m.activations + m.runtime, True)} on each chip for activations and runtime"
     count = _NUMBERS[d.tp] if d.tp < len(_NUMBERS) else str(d.tp)
     chips = f"{count} {d.accelerator.memory_gib:g} GB chip{'s' if d.tp > 1 else ''} ({d.accelerator.name})"
-    options = list(_suggestions(d, c))
+    options = list(_suggestions(d, c)) or list(_elsewhere(d, c))
     remedy = f"try {_or(options)}" if options else "nothing in the catalogue holds it: choose a smaller model"
     return Problem("model.name", f'"{d.model.name}"', f"{reason}; {chips} can give it {_gb(offer, close)}", remedy)
 
@@ -48,15 +49,43 @@ def _suggestions(d: Deployment, c: Constants) -> Iterator[str]:
         if tp > d.tp and _roomy(replace(d, tp=tp), c):
             yield f"{tp} chips (parallelism.tp)"
             break
-    for width in (8, 4):
-        if width < bits(d.weight_dtype) and _roomy(replace(d, weight_dtype=f"fp{width}"), c):
-            yield f"{width} bit (model.weight_dtype fp{width})"
+    for dtype in _narrower(d):
+        if _roomy(replace(d, weight_dtype=dtype), c):
+            yield f"{bits(dtype)} bit (model.weight_dtype {dtype})"
             break
     larger = _larger(d, c)
     if larger is not None:
         yield f"{larger.memory_gib:g} GB chips (hardware.accelerator {larger.name})"
-    if d.max_num_seqs > _FEWER_SEQS and _roomy(replace(d, max_num_seqs=_FEWER_SEQS), c):
-        yield f"fewer seats (batching.max_num_seqs {_FEWER_SEQS})"
+    if d.max_num_seqs > _USUAL_SEQS and _roomy(replace(d, max_num_seqs=_USUAL_SEQS), c):
+        yield f"fewer seats (batching.max_num_seqs {_USUAL_SEQS})"
+    lower = d.budgeted and d.max_num_seqs <= _USUAL_STEP_TOKENS < d.step_tokens
+    if lower and _roomy(replace(d, step_tokens=_USUAL_STEP_TOKENS), c):
+        yield f"smaller steps (batching.max_num_batched_tokens {_USUAL_STEP_TOKENS})"
+
+
+def _narrower(d: Deployment) -> list[str]:
+    """Formats of weights with fewer bits than now."""
+    return [dtype for dtype in ("fp8", "fp4") if bits(dtype) < bits(d.weight_dtype)]
+
+
+def _elsewhere(d: Deployment, c: Constants) -> Iterator[str]:
+    """When no single change suffices: the fewest, then smallest, chips that hold the model, at most bits possible.
+
+    Chips of the present vendor first.
+    """
+    devices = [device for device in accelerators().values() if device.fp16_tflops is not None]
+    for dtype in (d.weight_dtype, *_narrower(d)):
+        layouts = [
+            (device.vendor != d.accelerator.vendor, tp, device.memory_gib, device.name)
+            for device in devices
+            for tp in split_sizes(d.model, device)
+            if _roomy(replace(d, accelerator=device, tp=tp, weight_dtype=dtype), c)
+        ]
+        if layouts:
+            _, tp, memory_gib, name = min(layouts)
+            settings = f"parallelism.tp {tp}, hardware.accelerator {name}, model.weight_dtype {dtype}"
+            yield f"{tp} chips of {memory_gib:g} GB at {bits(dtype)} bit ({settings})"
+            return
 
 
 def _larger(d: Deployment, c: Constants) -> Accelerator | None:

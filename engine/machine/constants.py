@@ -35,7 +35,8 @@ class Constants:
 
     eta_c: float = _share("share of peak arithmetic that matrix products reach, in the format of the weights")
     eta_c16: float = _share("the same for what stays at 16 bits, the head above all")
-    eta_m: float = _share("share of peak bandwidth at which weights are read")
+    eta_m: float = _share("share of peak bandwidth at which weights are read, in their format")
+    eta_m16: float = _share("the same for what stays at 16 bits")
     eta_kv: float = _share("share of peak bandwidth at which KV is read")
     eta_a: float = _share("share of peak 16-bit arithmetic that attention inside prompts reaches")
     eta_mla: float = _share("share of peak 16-bit arithmetic that decoding with latent attention reaches")
@@ -111,6 +112,7 @@ def constants_for(model: Model, accelerator: Accelerator, weight_dtype: str, eng
         eta_c=family["eta_c"][width],
         eta_c16=family["eta_c"]["16"],
         eta_m=family["eta_m"][width],
+        eta_m16=family["eta_m"]["16"],
         eta_kv=family["eta_kv"],
         alpha_s=alpha[pcie],
         ov_s=host["ov_s"],

@@ -26,7 +26,8 @@ _Row = TypeVar("_Row", Model, Accelerator)
 class Deployment:
     """One replica's model, formats, devices and limits, as far as memory and step time depend on them.
 
-    `step_tokens`: most tokens in a step. `context_tokens`: a typical request's context, None when not known.
+    `step_tokens`: most tokens in a step; `budgeted`: it is the token budget, which can be lowered. `context_tokens`: a
+    typical request's context, None when not known.
     """
 
     model: Model
@@ -38,6 +39,7 @@ class Deployment:
     max_num_seqs: int
     step_tokens: int
     context_tokens: float | None
+    budgeted: bool = True
 
     @property
     def windowed(self) -> bool:
@@ -62,6 +64,7 @@ def deployment(s: Scenario, step_tokens: int) -> Deployment:
         max_num_seqs=s.batching.max_num_seqs,
         step_tokens=step_tokens,
         context_tokens=typical_context(s),
+        budgeted=s.batching.policy == "chunked",
     )
 
 

@@ -147,27 +147,32 @@ def _attention(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term
     return Term("attention", np.zeros_like(tokens), pair_s=scale.prefill * pair_s * m.layers)
 
 
-def weights_read(d: Deployment, c: Constants, tokens: Array) -> Array:
+def weights_read(d: Deployment, c: Constants, tokens: Array) -> tuple[Array, float]:
     """Bytes of weights, over the whole group, that a step of each number of tokens reads once for everybody.
 
-    All of a dense model, but for an input embedding of its own, of which only the tokens' rows are looked up. Of routed
-    experts those touched: E (1 - (1 - k/E)^T) if routing were even, fewer by `moe_touched` because it isn't, but never
-    fewer than the k that one token needs.
+    The first are in the weights' format, the second what a quantised checkpoint keeps at 16 bits. All of a dense
+    model, but for an input embedding of its own, of which only the tokens' rows are looked up. Of routed experts those
+    touched: E (1 - (1 - k/E)^T) if routing were even, fewer by `moe_touched` because it isn't, but never fewer than
+    the k that one token needs.
     """
     sizes = weight_bytes(d.model, d.weight_dtype)
-    always = sizes.total - sizes.experts - (0.0 if d.model.tied_embeddings else sizes.embedding)
+    kept = sizes.map(lambda part, size: 0.0 if part_dtype(d.model, part, d.weight_dtype) == d.weight_dtype else size)
+    unread = 0.0 if d.model.tied_embeddings else sizes.embedding
+    wide = kept.total - (unread if kept.embedding else 0.0)
+    narrow = sizes.total - unread - wide
     if d.model.moe is None:
-        return np.full_like(tokens, always)
+        return np.full_like(tokens, narrow), wide
     share = active_share(d.model)
     even = -np.expm1(tokens * np.log1p(-share)) if share < 1 else np.ones_like(tokens)
     touched = np.maximum(c.moe_touched * even, np.where(tokens > 0, share, 0.0))
-    return always + sizes.experts * touched
+    return narrow - sizes.experts * (1.0 - touched), wide
 
 
 def _weights(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term:
+    narrow, wide = weights_read(d, c, tokens)
     block = c.block_fp8_reads if _is_block_fp8(d) else 1.0
-    bandwidth = d.tp * d.accelerator.bandwidth_bytes_per_s * c.eta_m * block
-    return Term("weights", scale.tpot * weights_read(d, c, tokens) / bandwidth)
+    at_peak = narrow / (c.eta_m * block) + wide / c.eta_m16
+    return Term("weights", scale.tpot * at_peak / (d.tp * d.accelerator.bandwidth_bytes_per_s))
 
 
 def kv_layer_bytes(d: Deployment) -> float:

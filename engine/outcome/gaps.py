@@ -18,99 +18,137 @@ from .spread import QUANTILES, Floats, Spread
 from .steps import Steps, decoding_steps
 
 _SHIFT = 16
-"""float32 bits kept: 7 of the mantissa, so a bucket is at most 1/128 wide and its middle within 0.4 % of any value."""
-_OFFSET = int(np.float32(1e-7).view(np.int32)) >> _SHIFT
-_BUCKETS = (int(np.float32(1e6).view(np.int32)) >> _SHIFT) - _OFFSET + 1
-_EDGES = ((np.arange(_BUCKETS + 1) + _OFFSET) << _SHIFT).astype(np.int32).view(np.float32).astype(np.float64)
+"""float32 bits dropped: 7 of the mantissa stay, so a bucket is at most 1/128 wide and its middle within 0.4 %."""
+_FLUSH = 1 << 20
 
 
 def pooled_gaps(run: FleetRun, warmup_s: float) -> Spread:
     """All gaps whose second token came in [warmup_s, horizon]; quantiles within 0.4 %, mean and maximum exact."""
     seeds = run.attempts.seeds
-    count = np.zeros(seeds * _BUCKETS)
     total, top = np.zeros(seeds), np.zeros(seeds)
+    histogram = _Histogram(seeds)
     for log in run.logs:
-        _add_steps(decoding_steps(log, run, warmup_s), count, total, top)
+        steps = decoding_steps(log, run, warmup_s)
+        total += np.bincount(steps.seed, steps.n * steps.k * (steps.d + steps.slope * (0.5 * (steps.k - 1))), seeds)
+        np.maximum.at(top, steps.seed, steps.last)
+        _add_steps(steps, histogram)
     kept = run.stall_gap_end_s >= warmup_s
     gap, seed = run.stall_gaps[kept], run.stall_gap_lane[kept] // run.replicas
-    count += np.bincount(seed * _BUCKETS + _bucket(gap), minlength=count.size)
+    histogram.add(seed, _bucket(gap), np.ones(gap.size))
     total += np.bincount(seed, gap, minlength=seeds)
     np.maximum.at(top, seed, gap)
-    return _as_spread(count.reshape(seeds, _BUCKETS), total, top)
+    return _as_spread(histogram, total, top)
 
 
-def _bucket(seconds: Floats) -> NDArray[np.int64]:
-    bits = seconds.astype(np.float32).view(np.int32) >> _SHIFT
-    return np.clip(bits - _OFFSET, 0, _BUCKETS - 1).astype(np.int64)
+def _bucket(seconds: Floats) -> NDArray[np.int32]:
+    """Which bucket each duration lies in: sign, exponent and the first bits of the mantissa, in order of size."""
+    return seconds.astype(np.float32).view(np.int32) >> _SHIFT
 
 
-def _add_steps(steps: Steps, count: Floats, total: Floats, top: Floats) -> None:
-    seed, n, d, slope, k = steps.seed, steps.n, steps.d, steps.slope, steps.k
-    last = steps.last
-    total += np.bincount(seed, n * k * (d + slope * (0.5 * (k - 1))), minlength=total.size)
-    np.maximum.at(top, seed, last)
-    low, high = _bucket(d), _bucket(last)
+def _edge(bucket: NDArray[np.int32]) -> Floats:
+    """Lower edge of each bucket, seconds."""
+    return (bucket << _SHIFT).view(np.float32).astype(np.float64)
+
+
+class _Histogram:
+    """Weighted counts by seed and bucket; only the buckets between the smallest and the largest seen are kept."""
+
+    def __init__(self, seeds: int) -> None:
+        self.seeds, self.low = seeds, 0
+        self.count = np.zeros((seeds, 0))
+        self._open: list[tuple[NDArray[np.int64], NDArray[np.int32], Floats]] = []
+        self._size = 0
+
+    def add(self, seed: NDArray[np.int64], bucket: NDArray[np.int32], weight: Floats) -> None:
+        """Count entries, all (m,)."""
+        if seed.size:
+            self._open.append((seed, bucket, weight))
+            self._size += seed.size
+            if self._size > _FLUSH:
+                self.flush()
+
+    def flush(self) -> None:
+        """Sort what was added into the counts."""
+        if not self._open:
+            return
+        seed, bucket, weight = (np.concatenate(column) for column in zip(*self._open, strict=True))
+        self._open, self._size = [], 0
+        low, high = int(bucket.min()), int(bucket.max()) + 1
+        if self.count.size:
+            low, high = min(low, self.low), max(high, self.low + self.count.shape[1])
+            before, after = self.low - low, high - self.low - self.count.shape[1]
+            self.count = np.pad(self.count, ((0, 0), (before, after)))
+        else:
+            self.count = np.zeros((self.seeds, high - low))
+        self.low, width = low, high - low
+        flat = seed * width + (bucket - low)
+        self.count += np.bincount(flat, weight, self.seeds * width).reshape(self.seeds, width)
+
+    def middles(self) -> Floats:
+        """(buckets,): the middle of each bucket, seconds."""
+        edges = _edge(np.arange(self.low, self.low + self.count.shape[1] + 1, dtype=np.int32))
+        return 0.5 * (edges[:-1] + edges[1:])
+
+
+def _add_steps(steps: Steps, histogram: _Histogram) -> None:
+    low, high = _bucket(steps.d), _bucket(steps.last)
     one = low == high
-    count += np.bincount(seed[one] * _BUCKETS + low[one], (n * k)[one], minlength=count.size)
+    histogram.add(steps.seed[one], low[one], (steps.n * steps.k)[one])
     many = ~one
     if many.any():
-        wide = Steps(seed[many], n[many], d[many], slope[many], k[many])
-        _add_wide(wide, low[many], high[many], count)
+        wide = Steps(steps.seed[many], steps.n[many], steps.d[many], steps.slope[many], steps.k[many])
+        _add_wide(wide, low[many], high[many], histogram)
 
 
-def _add_wide(steps: Steps, low: NDArray[np.int64], high: NDArray[np.int64], count: Floats) -> None:
+def _add_wide(steps: Steps, low: NDArray[np.int32], high: NDArray[np.int32], histogram: _Histogram) -> None:
     """Runs whose steps lie in several buckets: each bucket gets the steps between its edges."""
     spans = high - low + 1
     entry = np.repeat(np.arange(spans.size), spans)
-    bucket = np.arange(entry.size) - np.repeat(np.cumsum(spans) - spans, spans) + low[entry]
+    bucket = (np.arange(entry.size) - np.repeat(np.cumsum(spans) - spans, spans) + low[entry]).astype(np.int32)
     k = steps.k[entry]
-    below = np.clip(np.ceil((_EDGES[bucket + 1] - steps.d[entry]) / steps.slope[entry]), 0.0, k)
+    below = np.ceil((_edge(bucket + 1) - steps.d[entry]) / steps.slope[entry])
+    below = np.minimum(np.maximum(below, 0.0), k)
     last = bucket == high[entry]
     below[last] = k[last]
     in_bucket = np.diff(below, prepend=0.0)
     first = bucket == low[entry]
     in_bucket[first] = below[first]
-    count += np.bincount(steps.seed[entry] * _BUCKETS + bucket, steps.n[entry] * in_bucket, minlength=count.size)
+    histogram.add(steps.seed[entry], bucket, steps.n[entry] * in_bucket)
 
 
-def _as_spread(count: Floats, total: Floats, top: Floats) -> Spread:
-    middle = 0.5 * (_EDGES[:-1] + _EDGES[1:])
+def _as_spread(histogram: _Histogram, total: Floats, top: Floats) -> Spread:
+    histogram.flush()
+    count = histogram.count
     size = count.sum(axis=1)
     keys = ("mean", *QUANTILES, "max")
     per_seed = {key: np.full(size.size, np.nan) for key in keys}
-    for i in np.flatnonzero(size > 0):
-        per_seed["mean"][i] = total[i] / size[i]
-        per_seed["max"][i] = top[i]
-        for key, q in QUANTILES.items():
-            per_seed[key][i] = _histogram_quantile(count[i], q, middle, top[i])
-    pooled = count.sum(axis=0)
-    everything = float(pooled.sum())
-    if everything == 0:
-        return Spread(dict.fromkeys(keys, float("nan")), per_seed, 0)
-    figures = {key: _histogram_quantile(pooled, q, middle, float(top.max())) for key, q in QUANTILES.items()}
-    mean, largest = float(total.sum()) / everything, float(top.max())
-    return Spread({"mean": mean, **figures, "max": largest}, per_seed, int(everything))
-
-
-def _histogram_quantile(count: Floats, q: float, middle: Floats, top: float) -> float:
-    cumulative = np.cumsum(count)
-    at = int(np.searchsorted(cumulative, q * cumulative[-1] * (1 - 1e-12)))
-    return float(min(middle[min(at, middle.size - 1)], top))
+    if not size.sum():
+        return Spread(dict.fromkeys(keys, float("nan")), per_seed, size)
+    some, middle = size > 0, histogram.middles()
+    cumulative = np.cumsum(count[some], axis=1)
+    pooled = np.cumsum(count.sum(axis=0))
+    per_seed["mean"][some], per_seed["max"][some] = total[some] / size[some], top[some]
+    figures = {"mean": float(total.sum() / size.sum())}
+    for key, q in QUANTILES.items():
+        at = (cumulative < q * cumulative[:, -1:] * (1 - 1e-12)).sum(axis=1)
+        per_seed[key][some] = np.minimum(middle[at], top[some])
+        figures[key] = float(min(middle[int((pooled < q * pooled[-1] * (1 - 1e-12)).sum())], top.max()))
+    return Spread({**figures, "max": float(top.max())}, per_seed, size)
 
 
 def largest_gaps(run: FleetRun) -> Floats:
     """(n,): each attempt's largest gap between two of its tokens so far, seconds; ``nan`` with fewer than two tokens.
 
-    A completed request sat through the rounds after ``first_round`` up to ``finish_round`` of its lane; the largest step
-    among them comes from a sparse table (range maximum, Bender and Farach-Colton 2000). For requests that were cut off by
-    the horizon the rounds go up to the lane's last whole one.
+    An attempt sat through its lane's steps after its first token up to its last one; the longest of them comes from a
+    sparse table (range maximum, Bender and Farach-Colton 2000). One that was still decoding at the horizon sat through the
+    steps up to there, one that waited again after a preemption through those before it.
     """
     a = run.attempts
     out = np.full(a.arrival_s.size, np.nan)
     lane_of = a.seed_index.astype(np.int64) * run.replicas + a.replica
     for pieces in run.batches:
         if pieces:
-            _largest_in(_joined(pieces), run, a, lane_of, out)
+            _largest_in(_joined(pieces), run, lane_of, out)
     return np.fmax(out, np.where(a.stall_gap_s > 0, a.stall_gap_s, np.nan))
 
 
@@ -118,29 +156,37 @@ def _joined(pieces: tuple[StepLog, ...]) -> StepLog:
     return StepLog(*(np.concatenate([getattr(p, f.name) for p in pieces]) for f in fields(StepLog)))
 
 
-def _largest_in(log: StepLog, run: FleetRun, a: Attempts, lane_of: NDArray[np.int64], out: Floats) -> None:
-    low = int(log.lane.min())
-    lanes = int(log.lane.max()) - low + 1
+def _largest_in(log: StepLog, run: FleetRun, lane_of: NDArray[np.int64], out: Floats) -> None:
+    a = run.attempts
     order = np.argsort(log.lane, kind="stable")
-    sizes = np.bincount(log.lane - low, minlength=lanes)
+    lanes, sizes = np.unique(log.lane, return_counts=True)
     start = np.cumsum(sizes) - sizes
-    inside = log.t1 <= run.horizon_s[log.lane // run.replicas]
-    longest = np.where(inside, log.longest, -np.inf)[order]
-    rows = np.flatnonzero((a.first_round >= 0) & (lane_of >= low) & (lane_of < low + lanes) & (a.output_tokens > 1))
-    lane = lane_of[rows] - low
-    final = np.where(a.finish_round[rows] >= 0, a.finish_round[rows], sizes[lane] - 1)
-    first, last = start[lane] + a.first_round[rows] + 1, start[lane] + final
-    some = last >= first
-    rows, first, last = rows[some], first[some], last[some]
-    if not rows.size:
-        return
+    t1 = log.t1[order]
+    longest = np.where(t1 <= run.horizon_s[log.lane[order] // run.replicas], log.longest[order], -np.inf)
+    end = np.where(np.isnan(a.finish_s), np.where(a.last_token_s > 0, a.last_token_s, np.inf), a.finish_s)
+    rows = np.flatnonzero(~np.isnan(a.first_token_s) & (a.output_tokens > 1))
+    by_lane = rows[np.argsort(lane_of[rows], kind="stable")]
+    cuts = np.searchsorted(lane_of[by_lane], [lanes, lanes + 1])
+    first, last = np.zeros((2, by_lane.size), np.int64)
+    for j in range(lanes.size):
+        mine, part = slice(*cuts[:, j]), t1[start[j] : start[j] + sizes[j]]
+        first[mine] = start[j] + np.searchsorted(part, a.first_token_s[by_lane[mine]], side="right")
+        last[mine] = start[j] + np.searchsorted(part, end[by_lane[mine]], side="right") - 1
+    some = (last >= first) & np.isin(lane_of[by_lane], lanes)
+    out[by_lane[some]] = _range_maximum(longest, first[some], last[some])
+
+
+def _range_maximum(values: Floats, first: NDArray[np.int64], last: NDArray[np.int64]) -> Floats:
+    """Maximum of ``values[first[i]] .. values[last[i]]`` for each i; ``nan`` where that is minus infinity."""
+    result = np.empty(first.size)
+    if not first.size:
+        return result
     level = np.int64(np.floor(np.log2(last - first + 1)))
-    table = longest
-    result = np.empty(rows.size)
+    table = values
     for depth in range(int(level.max()) + 1):
         if depth:
             half = 1 << (depth - 1)
             table = np.maximum(table[:-half], table[half:])
         at = level == depth
         result[at] = np.maximum(table[first[at]], table[last[at] - (1 << depth) + 1])
-    out[rows] = np.where(np.isfinite(result), result, np.nan)
+    return np.where(np.isfinite(result), result, np.nan)

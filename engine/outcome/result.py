@@ -18,7 +18,7 @@ from .gaps import largest_gaps, pooled_gaps
 from .objectives import Attainment, Scored, attain, score
 from .spread import Floats, Spread, number, spread
 from .timeline import timeline
-from .usage import Usage, tokens_made, usage
+from .usage import Usage, usage
 
 Bools = NDArray[np.bool_]
 
@@ -149,9 +149,16 @@ class Result:
             kept &= np.isnan(metric) | (metric <= objective.threshold_s)
         return {
             "requests_per_s": float(finished.sum()) / window,
-            "output_tokens_per_s": float(tokens_made(self.run, self.warmup_s).sum()) / window,
+            "output_tokens_per_s": float(self.tokens_made.sum()) / window,
             "goodput_per_s": float(kept.sum()) / window,
         }
+
+    @cached_property
+    def tokens_made(self) -> Floats:
+        """(seeds,): output tokens that came in the window: first tokens, and one at the end of every gap."""
+        a = self.run.attempts
+        first = np.bincount(a.seed_index[a.first_token_s >= self.warmup_s], minlength=a.seeds)
+        return first + self.latency["itl"].counts
 
     @cached_property
     def cost(self) -> Cost:

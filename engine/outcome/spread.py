@@ -42,7 +42,8 @@ class Spread:
     """``mean``, the keys of ``QUANTILES`` and ``max``; ``nan`` where nothing was observed."""
     per_seed: dict[str, Floats]
     """The same keys, each (seeds,)."""
-    count: int
+    counts: Floats
+    """(seeds,): observations."""
 
     def as_summary(self) -> dict[str, object]:
         """The summary's entry: figures, and ``ci95`` (``None`` with one seed); ``None`` instead of ``nan``."""
@@ -81,7 +82,7 @@ def spread(values: Floats, seed_start: NDArray[np.int64]) -> Spread:
     figures = {key: quantile(ordered, q) for key, q in QUANTILES.items()}
     mean = float(values.mean()) if values.size else float("nan")
     top = float(ordered[-1]) if values.size else float("nan")
-    return Spread({"mean": mean, **figures, "max": top}, per_seed, int(values.size))
+    return Spread({"mean": mean, **figures, "max": top}, per_seed, np.diff(seed_start).astype(np.float64))
 
 
 def number(value: float | None) -> float | None:

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from engine.serving import LIMITS, FleetRun
 
-from .steps import decoding_steps
-
 Floats = NDArray[np.float64]
 
 
@@ -63,16 +61,3 @@ def usage(run: FleetRun, warmup_s: float) -> Usage:
         batch += np.bincount(seed, inside * log.worked, minlength=seeds)
         limit += np.bincount(seed * len(LIMITS) + log.limit, inside, minlength=limit.size)
     return Usage(window, busy, batch, limit.reshape(seeds, len(LIMITS)), run.replicas)
-
-
-def tokens_made(run: FleetRun, warmup_s: float) -> Floats:
-    """(seeds,): output tokens whose step ended in [warmup_s, horizon]."""
-    a, seeds = run.attempts, run.attempts.seeds
-    total = np.zeros(seeds)
-    for log in run.logs:
-        steps = decoding_steps(log, run, warmup_s)
-        total += np.bincount(steps.seed, steps.n * steps.k, minlength=seeds)
-    first = a.first_token_s >= warmup_s
-    total += np.bincount(a.seed_index[first], minlength=seeds)
-    again = run.stall_gap_end_s >= warmup_s
-    return total + np.bincount(run.stall_gap_lane[again] // run.replicas, minlength=seeds)

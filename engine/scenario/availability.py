@@ -98,11 +98,15 @@ def problems(scenario: Document, default: Document) -> Iterator[Problem]:
         yield from rule(scenario)
 
 
+def built(path: str) -> bool:
+    """Whether a leaf can have anything but its default already (`path` with "N" for list numbers)."""
+    return not any(line.values is None and f"{path}.".startswith(f"{line.path}.") for line in NOT_YET)
+
+
 def available(path: str, value: Any, default: Any) -> bool:
     """Whether a value of a leaf can be used already (`path` with "N" for list numbers)."""
     return value == default or not any(
-        (path == line.path or path.startswith(f"{line.path}.")) and (line.values is None or value in line.values)
-        for line in NOT_YET
+        f"{path}.".startswith(f"{line.path}.") and (line.values is None or value in line.values) for line in NOT_YET
     )
 
 

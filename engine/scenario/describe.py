@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal, get_args, get_origin
 
 from annotated_types import Ge, Le, MaxLen, MinLen
@@ -13,13 +13,13 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from engine.scenario import anatomy
-from engine.scenario.availability import available
+from engine.scenario.availability import available, built
 from engine.scenario.errors import ScenarioError, sentence
 from engine.scenario.fields import Section, Table
 from engine.scenario.jsontext import plain
 from engine.scenario.schema.document import Document
 
-Form = Literal["integer", "number", "text", "switch", "choice", "choices", "list", "table", "section"]
+Form = Literal["integer", "number", "text", "switch", "choice", "choices", "list", "row", "table", "section"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,13 @@ class Choice:
 class ParamInfo:
     """Everything that is known about one setting.
 
-    path: as asked for. form: what it holds ("choices": a list of distinct choices). label, help, why: what it is
+    path: as asked for. form: what it holds ("choices": a list of distinct choices, "row": one of
+    fixed length). label, help, why: what it is
     called, what it means, why this default. unit: of a number. low, high: bounds of a number, both accepted. step: of
     a widget (None: steps by ratio). usual: the range a slider spans. log: whether a slider steps by ratio. flag: the
     engine's name. null: what null stands for (None: null is refused). default: plain JSON value. shortest, longest:
     characters of a text, items of a list. headings: labels of the sections around it, outermost first. kind: the tag
-    of the object that has this key ("" when every object has it).
+    of the object that has this key ("" when every object has it). available: whether it can be set yet at all.
     """
 
     path: str
@@ -62,6 +63,7 @@ class ParamInfo:
     longest: int | None
     headings: tuple[str, ...]
     kind: str
+    available: bool
 
     @property
     def accepted(self) -> str:
@@ -70,7 +72,7 @@ class ParamInfo:
         return f"{text}, or null ({self.null})" if self.null else text
 
 
-@cache
+@lru_cache(maxsize=4096)
 def describe(path: str, kind: str = "") -> ParamInfo:
     """The description of the setting or section at a dotted path.
 
@@ -93,7 +95,7 @@ def kinds_with(path: str) -> tuple[str, ...]:
 
 def parameters() -> tuple[ParamInfo, ...]:
     """Every leaf of the document in its order, with N for list numbers; a key that several kinds have, once a kind."""
-    return tuple(info for infos in _index().values() for info in infos if info.form != "section")
+    return tuple(info for infos in _index().values() for info in infos if info.form not in ("section", "row"))
 
 
 def nearest(path: str) -> str | None:
@@ -149,16 +151,17 @@ def _field(info: FieldInfo, path: str, headings: tuple[str, ...], kind: str) -> 
     if node.kind == "union":
         yield _tag(own, path, node, inside)
     for name, section in node.sections.items():
-        yield from _section(section, path, inside, name or kind)
+        found = _section(section, path, inside, name or kind)
+        usable = not name or available(f"{path}.{anatomy.tag_key(section)}", name, anatomy.tag_of(_first(node)))
+        yield from found if usable else (replace(info, available=False) for info in found)
 
 
 def _items(own: ParamInfo, path: str, part: Any, headings: tuple[str, ...]) -> Iterator[ParamInfo]:
     """What stands under a number of a list: a plain value, or a row of them."""
     node, field = anatomy.node(part), anatomy.item_field(part)
     if node.kind == "row":
-        yield replace(
-            own, path=path, default=None, headings=headings, shortest=len(node.parts), longest=len(node.parts)
-        )
+        size = len(node.parts)
+        yield replace(own, path=path, form="row", default=None, headings=headings, shortest=size, longest=size)
         for index, column in enumerate(node.parts):
             yield from _items(own, f"{path}.{index}", column, (*headings, own.label))
     elif node.kind == "leaf" and field is not None:
@@ -167,9 +170,13 @@ def _items(own: ParamInfo, path: str, part: Any, headings: tuple[str, ...]) -> I
         yield replace(own, path=path, form=_form(node), default=None, headings=headings, shortest=None, longest=None)
 
 
+def _first(node: anatomy.Node) -> type[Section]:
+    """The kind of object that is meant when none is named."""
+    return next(iter(node.sections.values()))
+
+
 def _tag(own: ParamInfo, path: str, node: anatomy.Node, headings: tuple[str, ...]) -> ParamInfo:
-    first, *_ = node.sections.values()
-    key = anatomy.tag_key(first) or ""
+    key = anatomy.tag_key(_first(node)) or ""
     default = own.default[key]
     words = {name: anatomy.keys(section)[key].title or "" for name, section in node.sections.items()}
     where = f"{path}.{key}"
@@ -205,6 +212,7 @@ def _info(
         longest=limits[MaxLen].max_length if MaxLen in limits else None,
         headings=headings,
         kind=kind,
+        available=built(path),
     )
 
 
@@ -233,6 +241,8 @@ def _accepted(info: ParamInfo) -> str:
             return "true or false"
         case "text":
             return f"a text of {info.shortest or 0} to {info.longest} characters"
+        case "row":
+            return f"a list of {info.shortest} numbers"
         case "list":
             return f"a list of {info.shortest or 0} to {figure(info.longest)} items"
         case "table" | "section":
@@ -240,7 +250,9 @@ def _accepted(info: ParamInfo) -> str:
 
 
 def figure(number: float | None) -> str:
-    """A bound as people write it: 1,024, 0.01, 1e-06."""
+    """A bound as people write it: 1,024, 0.01, 0.000001."""
     if number is None:
         return "any"
-    return f"{number:,.0f}" if float(number).is_integer() and abs(number) < 1e15 else f"{number:g}"
+    if float(number).is_integer() and abs(number) < 1e15:
+        return f"{number:,.0f}"
+    return f"{number:.9f}".rstrip("0") if 1e-9 <= abs(number) < 1e-3 else f"{number:g}"

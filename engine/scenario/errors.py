@@ -18,7 +18,8 @@ def show(value: object) -> str:
         text = json.dumps(value, ensure_ascii=False, default=repr)
     except (ValueError, RecursionError):
         text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+    text = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+    return text.encode(errors="backslashreplace").decode()  # half of a pair of surrogates can't be printed
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

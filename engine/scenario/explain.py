@@ -68,10 +68,9 @@ def _unknown(path: str, holder: type[Section]) -> Problem:
     before, _, key = path.rpartition(".")
     siblings = [name for name in anatomy.keys(holder) if name != key]
     close = difflib.get_close_matches(key, siblings, 1, 0.6)
-    tag = anatomy.tag_key(holder)
-    if tag and not close:
+    tag, others = anatomy.tag_key(holder), kinds_with(path)
+    if tag and (others or not close):
         kind = anatomy.tag_of(holder)
-        others = kinds_with(path)
         remedy = f"it belongs to {tag} {sentence(others)}" if others else f"{kind} has {sentence(siblings, 'and')}"
         return Problem(path, "", f"unknown key for {tag} {kind}", remedy)
     guess = ".".join(part for part in (before, close[0]) if part) if close else nearest(path)
@@ -88,6 +87,8 @@ def _value(path: str, holder: type[Section], detail: ErrorDetails) -> Problem:
             return Problem(path, show(value), f"is below {figure(info.low)}", give, (context["ge"],))
         case "less_than_equal":
             return Problem(path, show(value), f"is above {figure(info.high)}", give, (context["le"],))
+        case "missing":
+            return Problem(path, "", "is missing", give)
         case "finite_number":
             return Problem(path, show(value), "is not a finite number", give)
         case "literal_error" | "union_tag_invalid" | "union_tag_not_found":
@@ -107,7 +108,7 @@ def _value(path: str, holder: type[Section], detail: ErrorDetails) -> Problem:
 
 
 def _shape(info: ParamInfo) -> str:
-    return "a list" if info.form in ("list", "choices") else "an object"
+    return "a list" if info.form in ("list", "row", "choices") else "an object"
 
 
 def _choice(path: str, holder: type[Section], value: Any, info: ParamInfo) -> Problem:
@@ -118,7 +119,7 @@ def _choice(path: str, holder: type[Section], value: Any, info: ParamInfo) -> Pr
         key = anatomy.tag_key(first)
         path, value = f"{path}.{key}", value[key]
         info = describe(path)
-    values = [choice.value for choice in info.choices]
+    values = [choice.value for choice in info.choices if choice.available]
     close = difflib.get_close_matches(value, values, 1, 0.6) if isinstance(value, str) else []
     guess = f"did you mean {close[0]}? " if close else ""
     return Problem(path, show(value), "is not one of the choices", f"{guess}give {info.accepted}")

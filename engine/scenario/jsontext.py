@@ -59,7 +59,10 @@ def read(path: Path) -> Any:
         raise ScenarioError.of("", str(path), f"can't be read: {reason.lower()}", "give a scenario file") from None
     if len(data) > MAX_BYTES:
         raise ScenarioError.of("", str(path), f"is larger than {MAX_BYTES:,} bytes", "a scenario is a short file")
-    return parse(text)
+    try:
+        return parse(text)
+    except ScenarioError as error:
+        raise ScenarioError(problem.under(str(path)) for problem in error.problems) from None
 
 
 def plain(value: Any, path: str = "", depth: int = 0) -> Any:
@@ -84,6 +87,8 @@ def plain(value: Any, path: str = "", depth: int = 0) -> Any:
 def _key(key: Any, path: str) -> str:
     if not isinstance(key, str):
         raise ScenarioError.of(path, show(key), "is a key that is not a text", "keys of the document are texts")
+    if not key.isprintable():
+        raise ScenarioError.of(path, show(key), "is a key with unprintable characters", "see docs/scenario-fields.md")
     return key
 
 

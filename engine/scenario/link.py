@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -17,7 +17,7 @@ from engine.scenario.salvage import Salvage, nearest_valid
 from engine.scenario.scenario import Scenario
 from engine.scenario.token import Kind, TokenError
 
-_BASE = "base"  # key under which a token says which state of a preset it builds on
+_STATE = ""  # key (the first in canonical order) under which a token says which state of a preset it builds on
 _DIGITS = 6
 
 DECODERS: dict[int, Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]] = {
@@ -35,6 +35,7 @@ class LinkError(ScenarioError):
 
     def __init__(self, kind: Kind, problems: tuple[Problem, ...], nearest: Salvage) -> None:
         super().__init__(problems)
+        self.args = (kind, problems, nearest)  # so that it can be pickled
         self.kind: Kind = kind
         self.nearest: Scenario = nearest.scenario
         self.kept: tuple[str, ...] = nearest.kept
@@ -59,7 +60,7 @@ def to_query(scenario: Scenario, preset_name: str | None = None) -> str:
     if preset_name:
         if not content:
             return f"p={preset_name}"
-        content[_BASE] = base.token[:_DIGITS]
+        content[_STATE] = base.token[:_DIGITS]
     try:
         token = tokens.encode(content)
     except TokenError as error:
@@ -79,13 +80,12 @@ def from_query(link: str) -> Scenario:
 def open_link(link: str) -> Opened:
     """As `from_query`, and which preset the link names. Raises `LinkError`."""
     name, token = _parts(link)
-    if name is None and token is None:
-        return Opened(preset(FIRST).scenario, FIRST)
-    known = {entry.name: entry.scenario for entry in presets()}
-    if name is not None and name not in known:
+    if name is not None and name not in _scenarios():
         raise _unknown_preset(name, token)
-    base = known[name] if name else _defaults()
-    return Opened(_read(token, base, name) if token is not None else base, name)
+    if token is not None:
+        return Opened(_read(token, name), name)
+    name = name or FIRST
+    return Opened(_scenarios()[name], name)
 
 
 def _parts(link: str) -> tuple[str | None, str | None]:
@@ -98,48 +98,51 @@ def _parts(link: str) -> tuple[str | None, str | None]:
     return found.get("p"), found.get("s")
 
 
-def _read(token: str, base: Scenario, name: str | None) -> Scenario:
+def _read(token: str, name: str | None) -> Scenario:
     try:
         schema, content = tokens.decode(token)
     except TokenError as error:
-        problem = Problem("link", "", error.reason, error.remedy)
-        raise LinkError(error.kind, (problem,), _rest(error.readable, base)) from None
-    state = content.pop(_BASE, None)
-    if state is not None and name is None:  # a bare token: its preset is the one in the state it names
-        base = next((p.scenario for p in presets() if p.scenario.token[:_DIGITS] == state), base)
+        base, _ = _base(error.readable.pop(_STATE, None), name)
+        nearest = nearest_valid(merge(base.to_dict(), error.readable), base)
+        raise LinkError(error.kind, (Problem("link", "", error.reason, error.remedy),), nearest) from None
+    base, known = _base(content.pop(_STATE, None), name)
     document = DECODERS[schema](base.to_dict(), content)
-    if state is not None and base.token[:_DIGITS] != state:
-        raise _changed_preset(document, base, name)
+    if not known:
+        what = f"the preset {name} has changed" if name else "its preset is missing or has changed"
+        problem = Problem("link", "", f"{what} since it was made", "check the values, then share it anew")
+        raise LinkError("changed_preset", (problem,), nearest_valid(document, base))
     try:
         return Scenario.from_dict(document)
     except ScenarioError as error:
         raise LinkError("invalid", error.problems, nearest_valid(document, base)) from None
 
 
-def _rest(content: dict[str, Any], base: Scenario) -> Salvage:
-    content.pop(_BASE, None)
-    return nearest_valid(merge(base.to_dict(), content), base)
-
-
-def _changed_preset(document: dict[str, Any], base: Scenario, name: str | None) -> LinkError:
-    what = f"the preset {name} has changed" if name else "the preset is missing or has changed"
-    problem = Problem("link", "", f"{what} since this link was made", "check the values, then share it anew")
-    return LinkError("changed_preset", (problem,), nearest_valid(document, base))
+def _base(state: Any, name: str | None) -> tuple[Scenario, bool]:
+    """(what a token builds on, whether that is as it was): the defaults, or a preset in the state that it names."""
+    if state is None:
+        return _defaults(), True
+    found = [scenario for scenario in _scenarios().values() if scenario.token[:_DIGITS] == state]
+    return (found[0], True) if found else (_scenarios()[name] if name else _defaults(), False)
 
 
 def _unknown_preset(name: str, token: str | None) -> LinkError:
-    names = [entry.name for entry in presets()]
+    names = list(_scenarios())
     close = difflib.get_close_matches(name, names, 1, 0.6)
     guess = f"did you mean {close[0]}? " if close else ""
     problem = Problem("p", show(name), "is not a preset", f"{guess}there are {sentence(names, 'and')}")
-    base = preset(close[0] if close else FIRST).scenario
-    nearest = Salvage(base, (), (str(problem),))
+    nearest = Salvage(preset(close[0] if close else FIRST).scenario, (), ())
     if token is not None:
         try:
-            nearest = Salvage(_read(token, base, None), (), (str(problem),))
+            nearest = Salvage(_read(token, None), (), ())
         except LinkError as error:
-            nearest = Salvage(error.nearest, error.kept, (str(problem), *error.dropped))
+            nearest = Salvage(error.nearest, error.kept, error.dropped)
+    nearest = replace(nearest, dropped=(str(problem), *nearest.dropped))
     return LinkError("unknown_preset", (problem,), nearest)
+
+
+@cache
+def _scenarios() -> dict[str, Scenario]:
+    return {entry.name: entry.scenario for entry in presets()}
 
 
 @cache

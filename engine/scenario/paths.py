@@ -90,9 +90,10 @@ def _enter(holder: Any, part: str, path: str, here: str) -> Any:
     if isinstance(holder, list):
         _at(holder, part, path)
         return holder[int(part)]
-    inner = holder.setdefault(part, {})
+    inner = holder.get(part)
     if inner is None:
-        inner = holder[part] = {}
+        info = describe(here)
+        inner = holder[part] = copy.deepcopy(info.default) if info.form == "list" else {}
     if not isinstance(inner, dict | list):
         raise unknown(path)
     return inner

@@ -44,9 +44,10 @@ class Attempts:
     state: NDArray[np.int8]
     reason: NDArray[np.int8]
     preemptions: NDArray[np.int32]
-    first_round: NDArray[np.int32]
-    finish_round: NDArray[np.int32]
+    last_token_s: Floats
+    """When the last token before a preemption came, while the next one hasn't; else 0."""
     stall_gap_s: Floats
+    """Largest gap between two tokens that contains a preemption; 0 without one."""
 
     @property
     def seeds(self) -> int:
@@ -170,8 +171,7 @@ class _Gathered:
         self.state = np.full(n, UNFINISHED, np.int8)
         self.reason = np.zeros(n, np.int8)
         self.preemptions = np.zeros(n, np.int32)
-        self.first_round, self.finish_round = np.full((2, n), -1, np.int32)
-        self.stall_gap = np.zeros(n)
+        self.last_token, self.stall_gap = np.zeros((2, n))
 
     def refuse_too_long(self, model: ReplicaModel) -> None:
         """Requests that could never finish are refused at the replica that was their turn."""
@@ -241,14 +241,15 @@ class _Gathered:
         self.first[entry] = served.first_token_s[at]
         finish = served.finish_s[at]
         self.finish_s[entry] = finish
-        self.preemptions[entry] = served.preemptions[at]
-        self.first_round[entry] = served.first_round[at]
-        self.finish_round[entry] = served.finish_round[at]
-        if served.stall_gap_s.size:
+        if served.preemptions.size:
+            self.preemptions[entry] = served.preemptions[at]
+            self.last_token[entry] = served.last_token_s[at]
             self.stall_gap[entry] = served.stall_gap_s[at]
         done = ~np.isnan(finish)
         self.state[entry[done]] = COMPLETED
         self.left[entry] = finish
+        if not served.refused.size:
+            return
         refused = entry[served.refused[at]]
         self.state[refused] = REJECTED
         self.reason[refused] = QUEUE_FULL
@@ -259,5 +260,5 @@ class _Gathered:
         return Attempts(
             self.seed_start, self.arrival_s, self.prompt, self.output, self.cached, self.class_id, self.priority,
             self.class_names, self.replica, self.scheduled, self.first, self.finish_s, self.left, self.state, self.reason,
-            self.preemptions, self.first_round, self.finish_round, self.stall_gap,
+            self.preemptions, self.last_token, self.stall_gap,
         )  # fmt: skip

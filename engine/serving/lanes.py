@@ -57,8 +57,8 @@ class Lanes:
 class StepLog:
     """One entry a lane and round: a run of ``k`` steps in which nothing changed but the contexts' lengths.
 
-    Step j = 0..k-1 lasts ``d + j * slope`` seconds. Entries are in order of round; a lane has one in every round until it
-    ends, so its r-th entry is its part of round r. Every column has the same length.
+    Step j = 0..k-1 lasts ``d + j * slope`` seconds. Entries are in order of round, so a lane's are in order of time. Every
+    column has the same length.
     """
 
     lane: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
@@ -100,13 +100,12 @@ class Served:
     scheduled_s: Floats
     first_token_s: Floats
     finish_s: Floats
-    first_round: NDArray[np.int32]
-    """The round in whose step the first token came; the request sat through the rounds after it up to ``finish_round``."""
-    finish_round: NDArray[np.int32]
-    """The round of the last token, or the one before a preemption that wasn't made good; -1 while decoding or before."""
     refused: NDArray[np.bool_]
-    """Refused at arrival because ``max_outstanding`` was reached."""
+    """Refused at arrival because ``max_outstanding`` was reached; empty without a limit."""
     preemptions: NDArray[np.int32]
+    """How often each was preempted; empty, as the next two, when nobody was."""
+    last_token_s: Floats
+    """When the last token before a preemption came, while the next one hasn't; else 0."""
     stall_gap_s: Floats
     """Largest gap between two tokens that contains a preemption, seconds; 0 where none."""
     stall_gaps: Floats

@@ -59,8 +59,9 @@ class Lockstep:
         self.s = LaneState(lanes)
         self.arrival, self.base = lanes.arrival_s, lanes.base
         self.prompt, self.output, self.cached = lanes.prompt_tokens, lanes.output_tokens, lanes.cached_prefix_tokens
-        self.size = lanes.prompt_tokens - lanes.cached_prefix_tokens  # S of the fit tests, before any preemption
         self.has_prefix = bool(self.cached.any())
+        # S of the fit tests, before any preemption
+        self.size = self.prompt - self.cached if self.has_prefix else self.prompt
         self.has_pairs = bool(lanes.prefill_pair_s.any())
         self.has_seq = bool(lanes.seq_s.any())
         self.bounded = bool(lanes.kv_capacity_tokens.min(initial=UNLIMITED) < UNLIMITED)
@@ -68,17 +69,15 @@ class Lockstep:
         self.may_preempt = self.bounded and not self.reserve
         total = self.arrival.size
         self.scheduled, self.first, self.finish = np.full((3, total), np.nan)
-        self.first_round, self.finish_round = np.full((2, total), -1, np.int32)
-        self.refused = np.zeros(total, np.bool_)
-        self.preemptions = np.zeros(total, np.int32)
-        self.stall_gap = np.zeros(total if self.may_preempt else 0)
-        self.out = np.zeros(total if self.may_preempt else 0, np.int64)  # tokens out when preempted
-        self.last_token = np.zeros(total if self.may_preempt else 0)  # when the last of them came
+        self.refused = np.zeros(total if lanes.max_outstanding is not None else 0, np.bool_)
+        self.preemptions = np.zeros(0, np.int32)
+        # Allocated by the first preemption: tokens out then, when the last of them came, the gap until the next.
+        self.out: Ints | None = None
+        self.last_token = self.stall_gap = np.zeros(0)
         self.stalls: list[tuple[Floats, Floats, NDArray[np.int32]]] = []  # gap, its end, lane
         self.waiting_again = 0  # preempted requests in all lanes
         self.partial = 0  # partly prefilled requests in all lanes
         self.log = LogWriter()
-        self.round_number = 0
         self.lanes_end = lanes.start[1:] - 1  # each lane's sentinel
         self.door = Door(self, lanes.max_outstanding) if lanes.max_outstanding is not None else None
 
@@ -94,12 +93,11 @@ class Lockstep:
                 self._settle_partial(work)
             self._admit(work)
             self._advance(work, self._limited_by(work))
-            self.round_number += 1
         none = (np.empty(0), np.empty(0), np.empty(0, np.int32))
         gap, gap_end, gap_lane = (np.concatenate(column) for column in zip(*self.stalls or [none], strict=True))
         return Served(
-            self.scheduled, self.first, self.finish, self.first_round, self.finish_round, self.refused, self.preemptions,
-            self.stall_gap, gap, gap_end, gap_lane, self.log.close(),
+            self.scheduled, self.first, self.finish, self.refused, self.preemptions, self.last_token, self.stall_gap,
+            gap, gap_end, gap_lane, self.log.close(),
         )  # fmt: skip
 
     # -- the instant between two steps ---------------------------------------------------------------------------------
@@ -178,6 +176,10 @@ class Lockstep:
         i = (s.held + (w.n if w.q is None else w.n + w.q) > s.cap).nonzero()[0]
         if not i.size:
             return
+        if self.out is None:
+            total = self.arrival.size
+            self.out, self.preemptions = np.zeros(total, np.int64), np.zeros(total, np.int32)
+            self.last_token, self.stall_gap = np.zeros((2, total))
         w.open_chunks()
         assert w.q is not None and w.k_max is not None
         w.preempted = np.zeros(w.n.size, np.bool_)
@@ -205,6 +207,7 @@ class Lockstep:
 
     def _preempt_decoding(self, w: Work, i: Ints, column: Ints) -> None:
         s = self.s
+        assert self.out is not None
         request = s.rid[i, column].astype(np.int64)
         out = self.output[request] - (s.key[i, column] - s.step[i])
         self.out[request] = out
@@ -220,10 +223,6 @@ class Lockstep:
 
     def _send_back(self, i: Ints, request: Ints) -> None:
         self.preemptions[request] += 1
-        decoded = request[self.first_round[request] >= 0]
-        self.finish_round[decoded] = np.where(
-            self.finish_round[decoded] < 0, self.round_number - 1, self.finish_round[decoded]
-        )
         self.waiting_again += i.size
         self.s.push_back(i, request)
         self.s.wait[i] = True
@@ -239,6 +238,7 @@ class Lockstep:
         again = depth > 0
         if again.any():
             request = np.where(again, s.back[i, depth - 1], request)
+        assert self.out is not None
         return request, self.size.take(request) + self.out.take(request), again
 
     def _fits(self, w: Work, i: Ints, request: Ints, size: Ints) -> Bools:
@@ -338,8 +338,8 @@ class Lockstep:
     def _join(self, w: Work, i: Ints, request: Ints) -> None:
         """These requests make a token at the end of this step and decode from then on."""
         left = self.output.take(request)
-        if self.may_preempt:
-            left = left - self.out.take(request)
+        if self.out is not None:
+            left -= self.out.take(request)
         self.s.insert(i, request, self.s.step.take(i) + left)
         w.joins.append((i, request))
 
@@ -446,36 +446,35 @@ class Lockstep:
         s = self.s
         t = s.t.take(i)
         ctx = self.prompt.take(request)
-        if self.may_preempt:
+        if self.out is not None:
             out = self.out.take(request)
-            ctx = ctx + out
+            ctx += out
             resumed = out > 0
             if resumed.any():
                 r, lanes = request[resumed], i[resumed]
                 gap = t[resumed] - self.last_token[r]
                 self.stall_gap[r] = np.maximum(self.stall_gap[r], gap)
-                self.finish_round[r] = -1
+                self.last_token[r] = 0.0
                 self.stalls.append((gap, t[resumed], s.lane[lanes]))
                 first = ~resumed
                 request, t = request[first], t[first]
         s.ctx[i] += ctx
         self.first[request] = t
-        self.first_round[request] = self.round_number
 
     def _complete(self, i: Ints) -> Ints:
         """Let one request that made its last token go from each lane of ``i``; returns the lanes that have another."""
         s = self.s
-        column = s.key.take(i, axis=0).argmin(axis=1)
-        request = s.rid.ravel().take(i * s.width + column)
+        rows = s.key.take(i, axis=0)
+        column = rows.argmin(axis=1)
+        request = s.rid.reshape(-1).take(i * s.width + column)
         self.finish[request] = s.t.take(i)
-        self.finish_round[request] = self.round_number
         output = self.output.take(request)
         size = self.size.take(request)
         s.held[i] -= size + output - 1
         s.ctx[i] -= self.prompt.take(request) + output - 1
         if self.reserve:
             s.reserved[i] -= size + output
-        s.remove(i, column)
+        s.remove(i, column, rows)
         return i[s.next_key.take(i) <= s.step.take(i)]
 
 
@@ -494,7 +493,7 @@ def _steps_to(t: Floats, d: Floats, slope: Floats, k: Ints, target: Floats) -> I
     a, gap = 0.5 * slope, target - t
     b = d - a
     root = np.ceil(2.0 * gap / (b + np.sqrt(b * b + 4.0 * a * gap)))
-    steps = np.clip(root, 1, k).astype(np.int64)
+    steps = np.minimum(np.maximum(root, 1), k).astype(np.int64)
     less = np.maximum(steps - 1, 1)
     steps = np.where(_end(t, d, slope, less) >= target, less, steps)
     return np.minimum(np.where(_end(t, d, slope, steps) < target, steps + 1, steps), k)

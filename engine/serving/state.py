@@ -8,6 +8,7 @@ lane is a minimum. Contexts are never stored: with g tokens out a request's cont
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .lanes import Floats, Ints, Lanes
 
@@ -64,23 +65,32 @@ class LaneState:
         if at.max() >= self.width:
             self._widen()
         flat = i * self.width + at
-        self.key.ravel()[flat] = key
-        self.rid.ravel()[flat] = request
+        self.key.reshape(-1)[flat] = key
+        self.rid.reshape(-1)[flat] = request
         self.n_slot[i] = at + 1
         self.next_key[i] = np.minimum(self.next_key.take(i), key)
 
-    def remove(self, i: Ints, column: Ints) -> None:
-        """Take the request in ``column`` of each lane of ``i`` (no repeats) out; the last one moves into its place."""
+    def remove(self, i: Ints, column: Ints, rows: NDArray[np.int32] | None = None) -> None:
+        """Take the request in ``column`` of each lane of ``i`` (no repeats) out; the last one moves into its place.
+
+        ``rows``: the lanes' keys, where the caller has them at hand; they are overwritten.
+        """
+        if rows is None:
+            rows = self.key.take(i, axis=0)
         last = self.n_slot.take(i) - 1
-        row = i * self.width
-        key, rid = self.key.ravel(), self.rid.ravel()
-        hole, end = row + column, row + last
-        key[hole] = key.take(end)
-        rid[hole] = rid.take(end)
+        start = i * self.width
+        hole, end = start + column, start + last
+        key, rid = self.key.reshape(-1), self.rid.reshape(-1)
+        moved = key.take(end)
+        key[hole] = moved
         key[end] = NEVER
+        rid[hole] = rid.take(end)
         rid[end] = -1
+        flat, start = rows.reshape(-1), np.arange(0, rows.size, self.width)
+        flat[start + column] = moved
+        flat[start + last] = NEVER
         self.n_slot[i] = last
-        self.next_key[i] = self.key.take(i, axis=0).min(axis=1)
+        self.next_key[i] = rows.min(axis=1)
 
     def push_back(self, i: Ints, request: Ints) -> None:
         """Put a preempted request at the front of the queue of each lane of ``i`` (no repeats)."""
@@ -92,7 +102,7 @@ class LaneState:
         self.n_back[i] = depth + 1
 
     def _widen(self) -> None:
-        count = self.lane.size
-        self.key = np.concatenate([self.key, np.full((count, self.width), NEVER, np.int32)], axis=1)
-        self.rid = np.concatenate([self.rid, np.full((count, self.width), -1, np.int32)], axis=1)
-        self.width *= 2
+        count, more = self.lane.size, max(8, self.width // 2)
+        self.key = np.concatenate([self.key, np.full((count, more), NEVER, np.int32)], axis=1)
+        self.rid = np.concatenate([self.rid, np.full((count, more), -1, np.int32)], axis=1)
+        self.width += more

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .capacity import capacity_rps
+from .capacity import capacity_rps, forget_capacities
 from .run import simulate
 
-__all__ = ["capacity_rps", "simulate"]
+__all__ = ["capacity_rps", "forget_capacities", "simulate"]

@@ -38,6 +38,12 @@ def capacity_rps(s: Scenario, model: ReplicaModel, trace: Trace | None = None) -
     return value
 
 
+def forget_capacities() -> None:
+    """Empty the memory, so that the next answer is measured."""
+    with _lock:
+        _known.clear()
+
+
 def _key(s: Scenario) -> str:
     d = s.to_dict()
     t = d["traffic"]

@@ -82,7 +82,7 @@ def test_quantised_checkpoints_keep_embeddings_head_router_and_norms_at_sixteen_
 
 
 def test_four_bit_weights_carry_their_scales() -> None:
-    # hugging-quants/Meta-Llama-3.1-8B-Instruct-AWQ-INT4: files of 4.68 and 1.05 GB. NVFP4: a byte of scale for 16 weights.
+    # hugging-quants/Meta-Llama-3.1-8B-Instruct-AWQ-INT4: files of 4.68 and 1.05 GB. NVFP4: a byte a 16 weights.
     parts = parameters(model("Llama-3.1-8B"))
     assert weight_bytes(model("Llama-3.1-8B"), "int4").total / 1e9 == pytest.approx(5.73, abs=0.01)
     assert weight_bytes(model("Llama-3.1-8B"), "fp4").attention == parts.attention * 9 / 16

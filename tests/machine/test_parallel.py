@@ -33,9 +33,19 @@ def test_no_link_where_none_is_known(name: str, tp: int) -> None:
     ("model_name", "device", "tp", "said"),
     [
         ("Llama-3.1-70B", "H100-SXM-80GB", 3, "parallelism.tp: 3 doesn't divide the 64 attention heads"),
-        ("Llama-3.1-70B", "H100-SXM-80GB", 16, "parallelism.tp: 16 is beyond the 8 H100-SXM-80GB that a fast link joins"),
+        (
+            "Llama-3.1-70B",
+            "H100-SXM-80GB",
+            16,
+            "parallelism.tp: 16 is beyond the 8 H100-SXM-80GB that a fast link joins",
+        ),
         ("Phi-4", "H100-SXM-80GB", 4, "parallelism.tp: 4 neither divides the 10 KV heads nor is a multiple of them"),
-        ("Qwen2.5-7B", "GH200", 2, "parallelism.tp: 2 needs a link between GH200 devices, and the catalogue knows none"),
+        (
+            "Qwen2.5-7B",
+            "GH200",
+            2,
+            "parallelism.tp: 2 needs a link between GH200 devices, and the catalogue knows none",
+        ),
     ],
 )
 def test_why_a_split_is_impossible(model_name: str, device: str, tp: int, said: str) -> None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from tests.reference.model import Outcome, Request, Row, Setup, Step
 
 STATES = {"completed", "rejected", "timed_out", "unfinished"}
-REASONS = {
+REASONS: dict[str, set[str | None]] = {
     "completed": {None},
     "unfinished": {None},
     "rejected": {"rate_limited", "too_long", "queue_full"},

@@ -118,7 +118,7 @@ def random_case(rng: random.Random, features: Set[str] = frozenset()) -> tuple[S
 
 def _linear(clock: Clock) -> LinearBase:
     rng = clock.rng
-    flat = rng.random() < 0.4
+    flat = rng.random() < (0.7 if clock.grid == COARSE else 0.4)
     if clock.grid is None:
         return LinearBase(rng.uniform(0.01, 0.2), rng.uniform(0, 0.5), 0.0 if flat else rng.uniform(0.001, 0.02))
     slope = COARSE if clock.grid == COARSE else 2.0 ** -rng.randint(6, 10)

@@ -47,10 +47,12 @@ class _Fleet:
                 replica.drop_late(now)
             while self.arrivals.next_s() == now:
                 self._arrive(self.arrivals.pop(), now)
-            if horizon is None or now < horizon:
-                for replica in self.replicas:
-                    replica.start(now)
-            now = self._next_instant()
+            if now == horizon:
+                break  # no step starts at the horizon
+            for replica in self.replicas:
+                replica.start(now)
+            before, now = now, self._next_instant()
+            assert now is None or now > before, "time stands still"
         self._stop()
         return self._outcome()
 

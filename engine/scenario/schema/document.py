@@ -10,10 +10,11 @@ from typing import Literal
 from engine.scenario import availability
 from engine.scenario.errors import Problem, show
 from engine.scenario.fields import Section, param, section
+from engine.scenario.schema.admission import Admission
 from engine.scenario.schema.autoscaler import Autoscaler
 from engine.scenario.schema.machine import Analytic, Hardware, Model, Parallelism, Performance
 from engine.scenario.schema.promises import MOST_OBJECTIVES, Objective, Run
-from engine.scenario.schema.serving import Admission, Batching, Fleet
+from engine.scenario.schema.serving import Batching, Fleet
 from engine.scenario.schema.text import Text
 from engine.scenario.schema.traffic import Traffic
 
@@ -29,6 +30,8 @@ class Document(Section):
         alias="schema",
         label="Schema",
         unit="version",
+        low=SCHEMA,
+        high=SCHEMA,
         help="Version of the document; newer ones are refused.",
         why="the present one",
     )
@@ -93,13 +96,15 @@ class Document(Section):
                     "give the seconds to simulate",
                 )
         elif traffic.process not in ("trace", "closed"):
-            expected = traffic.rate_rps * traffic.shape.mean_factor(horizon) * horizon * self.run.seeds
-            if expected > MAX_REQUESTS:
+            per_rps = traffic.shape.mean_factor(horizon) * horizon * self.run.seeds
+            if traffic.rate_rps * per_rps > MAX_REQUESTS:
                 yield Problem(
-                    "run",
-                    f"{expected:,.0f}",
-                    f"requests are expected (rate times horizon times seeds), more than {MAX_REQUESTS:,}",
+                    "traffic.rate_rps",
+                    show(traffic.rate_rps),
+                    f"brings about {traffic.rate_rps * per_rps:,.0f} requests in {self.run.seeds:,} seeds of "
+                    f"{horizon:,g} s, more than {MAX_REQUESTS:,}",
                     "lower traffic.rate_rps, run.horizon_s or run.seeds",
+                    (float(f"{MAX_REQUESTS / per_rps * 0.999999:.6g}"),),
                 )
 
 

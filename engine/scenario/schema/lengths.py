@@ -18,7 +18,7 @@ PROMPT_MEAN = 1155
 ANSWER_MEAN = 211
 MOST_VALUES = 10_000
 
-_WHY_MEAN = "the average of a public trace of chat traffic (Azure, 2023)"
+_WHY_MEAN = "mean of a public chat trace (Azure, 2023)"
 _TOKENS: dict[str, Any] = {"unit": "tokens", "low": 1, "high": MAX_TOKENS}
 
 
@@ -56,7 +56,7 @@ def _cv(default: float, what: str) -> Any:
         step=0.1,
         usual=(0.0, 3.0),
         help="Coefficient of variation: 0 makes all alike, 1 is as varied as public chat traces.",
-        why="close to what public traces of chat traffic show",
+        why="roughly that of public chat traces",
     )
 
 

@@ -47,7 +47,7 @@ class Objective(Section):
         log=True,
         usual=(0.01, 120.0),
         help="A request is good when its time is at most this.",
-        why="people notice from about two seconds",
+        why="a usual promise for a chat",
     )
     target: float = param(
         0.95,

@@ -18,7 +18,9 @@ _TIMES: dict[str, Any] = {"unit": "times the rate", "low": 0.0, "high": MOST_FAC
 
 
 def _factor(default: float, label: str, help: str, why: str, **bounds: Any) -> Any:
-    return param(default, label=label, help=help, why=why, step=0.1, usual=(0.0, 10.0), **{**_TIMES, **bounds})
+    limits = {**_TIMES, **bounds}
+    usual = (0.0, min(10.0, limits["high"]))
+    return param(default, label=label, help=help, why=why, step=0.1, usual=usual, **limits)
 
 
 def _moment(default: float, label: str, help: str, why: str, low: float = 0.0) -> Any:

@@ -37,7 +37,7 @@ class Mmpp(Section):
         step=0.5,
         usual=(1.0, 20.0),
         help="Rate in a burst over the mean rate.",
-        why="a busy minute of a public chat trace",
+        why="four times the usual is a clear burst",
     )
     burst_fraction: float = param(
         0.1,
@@ -213,13 +213,13 @@ class TrafficClass(Section):
         Lognormal(mean=float(PROMPT_MEAN), cv=1.0, min=1, max=32_768),
         label="Prompt length",
         help="How many tokens a prompt has.",
-        why="mean and spread of a public chat trace",
+        why="mean and, roughly, spread of a public chat trace (Azure, 2023)",
     )
     output_tokens: AnswerLength = section(
         AnswerLognormal(mean=float(ANSWER_MEAN), cv=0.9, min=1, max=8192),
         label="Answer length",
         help="How many tokens an answer has.",
-        why="mean and spread of a public chat trace",
+        why="mean and, roughly, spread of a public chat trace (Azure, 2023)",
     )
     cached_prefix_tokens: int = param(
         0,

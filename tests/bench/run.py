@@ -1,0 +1,145 @@
+"""``make bench``: how fast and how big, written to bench.json.
+
+Every case runs in a process of its own. ``cpu_s`` is CPU time of one core from scenario to summary, start-up excluded;
+``yardstick_s`` is a fixed NumPy loop timed in the same process just before, so that figures from different machines and
+busy hours can be compared.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+DATA = Path(os.environ.get("HEADROOM_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
+PROFILE = {"kind": "linear", "overhead_s": 0.002, "weights_s": 0.010, "token_s": 0.00005, "kv_token_s": 2e-8}
+REPEATS = 3
+"""The median of so many runs is reported."""
+
+
+def workload(replicas: int, seeds: int) -> dict[str, Any]:
+    """Workload W: 1,024 prompt and 128 output tokens, Poisson 6/s a replica, 2,500 requests a replica."""
+    return {
+        "traffic": {"rate_rps": 6.0 * replicas, "classes": [one_class(constant(1024), constant(128))]},
+        "performance": PROFILE,
+        "batching": {"max_num_seqs": 128, "max_num_batched_tokens": 2048, "kv_capacity_tokens": 400_000},
+        "fleet": {"replicas": replicas},
+        "run": {"horizon_s": 2500 / 6.0, "warmup_s": 0, "seeds": seeds},
+    }
+
+
+def constant(value: int) -> dict[str, Any]:
+    """A length that never varies, tokens."""
+    return {"dist": "constant", "value": value}
+
+
+def one_class(prompt: dict[str, Any], output: dict[str, Any]) -> dict[str, Any]:
+    """The only class of a benchmark's traffic."""
+    return {"name": "all", "prompt_tokens": prompt, "output_tokens": output}
+
+
+def kv_bound() -> dict[str, Any]:
+    """Long conversations in little KV, arrivals at 0.95 of what a replica can complete."""
+    from engine import Scenario
+    from engine.machine import replica_model
+    from engine.study import capacity_rps
+
+    scenario = workload(1, 64)
+    prompt = {"dist": "lognormal", "mean": 2000, "cv": 1.0, "max": 16000}
+    scenario["traffic"]["classes"] = [one_class(prompt, {"dist": "lognormal", "mean": 400, "cv": 0.8, "max": 4000})]
+    scenario["batching"]["kv_capacity_tokens"] = 60_000
+    s = Scenario.from_dict(scenario)
+    capacity = capacity_rps(s, replica_model(s))
+    assert capacity is not None
+    scenario["traffic"]["rate_rps"] = 0.95 * capacity
+    scenario["run"]["horizon_s"] = 1000 / (0.95 * capacity)
+    return scenario
+
+
+def azure_conv() -> dict[str, Any]:
+    """The whole real trace, Llama-3.1-8B at 16 bit on two A100-80."""
+    return {
+        "traffic": {"process": "trace", "trace": {"source": str(DATA / "traces" / "AzureLLMInferenceTrace_conv.csv")}},
+        "model": {"name": "Llama-3.1-8B", "weight_dtype": "bf16", "kv_dtype": "bf16"},
+        "hardware": {"accelerator": "A100-SXM4-80GB"},
+        "parallelism": {"tp": 1},
+        "fleet": {"replicas": 2},
+        "run": {"horizon_s": None, "warmup_s": 0, "seeds": 1},
+    }
+
+
+CASES: dict[str, Callable[[], dict[str, Any]]] = {
+    "one_run": lambda: workload(4, 1),
+    "monte_carlo": lambda: workload(4, 64),
+    "sweep": lambda: workload(1, 1024),
+    "kv_bound": kv_bound,
+    "azure_conv": azure_conv,
+}
+
+
+def yardstick() -> float:
+    """CPU seconds of a fixed loop of small NumPy calls and one large sort."""
+    rng = np.random.default_rng(1)
+    small, large = rng.random(64), rng.random(1_000_000)
+    started = time.process_time()
+    for _ in range(100_000):
+        np.add(small, 1.0, out=small)
+        small.take([1, 5, 9])
+    np.sort(large)
+    return time.process_time() - started
+
+
+def measure(case: str) -> dict[str, Any]:
+    """Run one case in this process."""
+    from engine import Scenario, read_trace, simulate
+    from engine.study import forget_capacities
+
+    scenario = Scenario.from_dict(CASES[case]())
+    simulate(Scenario.from_dict({"run": {"horizon_s": 5, "warmup_s": 0, "seeds": 1}})).summary()  # imports, first calls
+    yard = yardstick()
+    times, requests = [], 0
+    for _ in range(REPEATS):
+        forget_capacities()
+        started = time.process_time()
+        source = scenario.traffic.trace.source
+        result = simulate(scenario, None if source is None else read_trace(Path(source)))
+        summary = result.summary()
+        times.append(time.process_time() - started)
+        requests = int(summary["run"]["simulated_requests"])  # type: ignore[index,call-overload]
+    cpu = float(np.median(times))
+    return {
+        "case": case,
+        "requests": requests,
+        "cpu_s": round(cpu, 3),
+        "requests_per_cpu_s": round(requests / cpu),
+        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "yardstick_s": round(yard, 3),
+    }
+
+
+def main() -> None:
+    """Run the cases named on the command line, or all of them; print and write bench.json."""
+    if len(sys.argv) == 3 and sys.argv[1] == "--case":
+        print(json.dumps(measure(sys.argv[2])))
+        return
+    rows = []
+    for case in sys.argv[1:] or CASES:
+        if case == "azure_conv" and not DATA.exists():
+            print(f"azure_conv: skipped, no data at {DATA}; set HEADROOM_DATA", file=sys.stderr)
+            continue
+        command = [sys.executable, "-m", "tests.bench.run", "--case", case]
+        rows.append(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+        print(rows[-1])
+    Path("bench.json").write_text(json.dumps(rows, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
