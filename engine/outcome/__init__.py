@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from .cost import Cost, cost
+from .meter import Meter
 from .objectives import Attainment, Scored, attain, score
 from .result import Result
 from .spread import QUANTILES, Spread, half_width, quantile, spread
 from .timeline import bin_width, timeline
-from .usage import Usage, usage
+from .usage import Usage
 
 __all__ = [
     "QUANTILES",
     "Attainment",
     "Cost",
+    "Meter",
     "Result",
     "Scored",
     "Spread",
@@ -25,5 +27,4 @@ __all__ = [
     "score",
     "spread",
     "timeline",
-    "usage",
 ]

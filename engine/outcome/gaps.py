@@ -7,37 +7,17 @@ logged one by one.
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.serving import Attempts, FleetRun, StepLog
+from engine.serving import FleetRun, StepLog
 
 from .spread import QUANTILES, Floats, Spread
-from .steps import Steps, decoding_steps
+from .steps import Steps
 
 _SHIFT = 16
 """float32 bits dropped: 7 of the mantissa stay, so a bucket is at most 1/128 wide and its middle within 0.4 %."""
 _FLUSH = 1 << 20
-
-
-def pooled_gaps(run: FleetRun, warmup_s: float) -> Spread:
-    """All gaps whose second token came in [warmup_s, horizon]; quantiles within 0.4 %, mean and maximum exact."""
-    seeds = run.attempts.seeds
-    total, top = np.zeros(seeds), np.zeros(seeds)
-    histogram = _Histogram(seeds)
-    for log in run.logs:
-        steps = decoding_steps(log, run, warmup_s)
-        total += np.bincount(steps.seed, steps.n * steps.k * (steps.d + steps.slope * (0.5 * (steps.k - 1))), seeds)
-        np.maximum.at(top, steps.seed, steps.last)
-        _add_steps(steps, histogram)
-    kept = run.stall_gap_end_s >= warmup_s
-    gap, seed = run.stall_gaps[kept], run.stall_gap_lane[kept] // run.replicas
-    histogram.add(seed, _bucket(gap), np.ones(gap.size))
-    total += np.bincount(seed, gap, minlength=seeds)
-    np.maximum.at(top, seed, gap)
-    return _as_spread(histogram, total, top)
 
 
 def _bucket(seconds: Floats) -> NDArray[np.int32]:
@@ -50,25 +30,48 @@ def _edge(bucket: NDArray[np.int32]) -> Floats:
     return (bucket << _SHIFT).view(np.float32).astype(np.float64)
 
 
-class _Histogram:
-    """Weighted counts by seed and bucket; only the buckets between the smallest and the largest seen are kept."""
+class GapHistogram:
+    """Gaps counted by seed and bucket; only the buckets between the smallest and the largest seen are kept."""
 
     def __init__(self, seeds: int) -> None:
         self.seeds, self.low = seeds, 0
         self.count = np.zeros((seeds, 0))
-        self._open: list[tuple[NDArray[np.int64], NDArray[np.int32], Floats]] = []
+        self.total, self.top = np.zeros(seeds), np.zeros(seeds)
+        self._open: list[tuple[NDArray[np.int32], NDArray[np.int32], Floats]] = []
         self._size = 0
 
-    def add(self, seed: NDArray[np.int64], bucket: NDArray[np.int32], weight: Floats) -> None:
-        """Count entries, all (m,)."""
+    def add_steps(self, steps: Steps) -> None:
+        """Count the n * k gaps of each run of steps."""
+        last = steps.last
+        self.total += np.bincount(
+            steps.seed, steps.n * steps.k * (steps.d + steps.slope * (0.5 * (steps.k - 1))), self.seeds
+        )
+        np.maximum.at(self.top, steps.seed, last)
+        low, high = _bucket(steps.d), _bucket(last)
+        one = low == high
+        self._add(steps.seed[one], low[one], (steps.n * steps.k)[one])
+        many = ~one
+        if many.any():
+            wide = Steps(steps.seed[many], steps.n[many], steps.d[many], steps.slope[many], steps.k[many])
+            self._add(*_spread_out(wide, low[many], high[many]))
+
+    def spread(self, gaps: Floats, seed: NDArray[np.int32]) -> Spread:
+        """Figures of all gaps, those given one by one included: ``gaps`` (m,) of ``seed`` (m,)."""
+        self._add(seed, _bucket(gaps), np.ones(gaps.size))
+        self._flush()
+        total = self.total + np.bincount(seed, gaps, self.seeds)
+        top = self.top.copy()
+        np.maximum.at(top, seed, gaps)
+        return self._figures(total, top)
+
+    def _add(self, seed: NDArray[np.int32], bucket: NDArray[np.int32], weight: Floats) -> None:
         if seed.size:
             self._open.append((seed, bucket, weight))
             self._size += seed.size
             if self._size > _FLUSH:
-                self.flush()
+                self._flush()
 
-    def flush(self) -> None:
-        """Sort what was added into the counts."""
+    def _flush(self) -> None:
         if not self._open:
             return
         seed, bucket, weight = (np.concatenate(column) for column in zip(*self._open, strict=True))
@@ -76,32 +79,36 @@ class _Histogram:
         low, high = int(bucket.min()), int(bucket.max()) + 1
         if self.count.size:
             low, high = min(low, self.low), max(high, self.low + self.count.shape[1])
-            before, after = self.low - low, high - self.low - self.count.shape[1]
-            self.count = np.pad(self.count, ((0, 0), (before, after)))
+            self.count = np.pad(self.count, ((0, 0), (self.low - low, high - self.low - self.count.shape[1])))
         else:
             self.count = np.zeros((self.seeds, high - low))
         self.low, width = low, high - low
-        flat = seed * width + (bucket - low)
+        flat = seed * np.int64(width) + (bucket - low)
         self.count += np.bincount(flat, weight, self.seeds * width).reshape(self.seeds, width)
 
-    def middles(self) -> Floats:
-        """(buckets,): the middle of each bucket, seconds."""
+    def _figures(self, total: Floats, top: Floats) -> Spread:
+        size = self.count.sum(axis=1)
+        keys = ("mean", *QUANTILES, "max")
+        per_seed = {key: np.full(size.size, np.nan) for key in keys}
+        if not size.sum():
+            return Spread(dict.fromkeys(keys, float("nan")), per_seed, size)
         edges = _edge(np.arange(self.low, self.low + self.count.shape[1] + 1, dtype=np.int32))
-        return 0.5 * (edges[:-1] + edges[1:])
+        some, middle = size > 0, 0.5 * (edges[:-1] + edges[1:])
+        cumulative = np.cumsum(self.count[some], axis=1)
+        pooled = np.cumsum(self.count.sum(axis=0))
+        per_seed["mean"][some], per_seed["max"][some] = total[some] / size[some], top[some]
+        figures = {"mean": float(total.sum() / size.sum())}
+        for key, q in QUANTILES.items():
+            at = (cumulative < q * cumulative[:, -1:] * (1 - 1e-12)).sum(axis=1)
+            per_seed[key][some] = np.minimum(middle[at], top[some])
+            figures[key] = float(min(middle[int((pooled < q * pooled[-1] * (1 - 1e-12)).sum())], top.max()))
+        return Spread({**figures, "max": float(top.max())}, per_seed, size)
 
 
-def _add_steps(steps: Steps, histogram: _Histogram) -> None:
-    low, high = _bucket(steps.d), _bucket(steps.last)
-    one = low == high
-    histogram.add(steps.seed[one], low[one], (steps.n * steps.k)[one])
-    many = ~one
-    if many.any():
-        wide = Steps(steps.seed[many], steps.n[many], steps.d[many], steps.slope[many], steps.k[many])
-        _add_wide(wide, low[many], high[many], histogram)
-
-
-def _add_wide(steps: Steps, low: NDArray[np.int32], high: NDArray[np.int32], histogram: _Histogram) -> None:
-    """Runs whose steps lie in several buckets: each bucket gets the steps between its edges."""
+def _spread_out(
+    steps: Steps, low: NDArray[np.int32], high: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
+    """Runs whose steps lie in several buckets: (seed, bucket, gaps) with the steps between each bucket's edges."""
     spans = high - low + 1
     entry = np.repeat(np.arange(spans.size), spans)
     bucket = (np.arange(entry.size) - np.repeat(np.cumsum(spans) - spans, spans) + low[entry]).astype(np.int32)
@@ -113,47 +120,21 @@ def _add_wide(steps: Steps, low: NDArray[np.int32], high: NDArray[np.int32], his
     in_bucket = np.diff(below, prepend=0.0)
     first = bucket == low[entry]
     in_bucket[first] = below[first]
-    histogram.add(steps.seed[entry], bucket, steps.n[entry] * in_bucket)
+    return steps.seed[entry], bucket, steps.n[entry] * in_bucket
 
 
-def _as_spread(histogram: _Histogram, total: Floats, top: Floats) -> Spread:
-    histogram.flush()
-    count = histogram.count
-    size = count.sum(axis=1)
-    keys = ("mean", *QUANTILES, "max")
-    per_seed = {key: np.full(size.size, np.nan) for key in keys}
-    if not size.sum():
-        return Spread(dict.fromkeys(keys, float("nan")), per_seed, size)
-    some, middle = size > 0, histogram.middles()
-    cumulative = np.cumsum(count[some], axis=1)
-    pooled = np.cumsum(count.sum(axis=0))
-    per_seed["mean"][some], per_seed["max"][some] = total[some] / size[some], top[some]
-    figures = {"mean": float(total.sum() / size.sum())}
-    for key, q in QUANTILES.items():
-        at = (cumulative < q * cumulative[:, -1:] * (1 - 1e-12)).sum(axis=1)
-        per_seed[key][some] = np.minimum(middle[at], top[some])
-        figures[key] = float(min(middle[int((pooled < q * pooled[-1] * (1 - 1e-12)).sum())], top.max()))
-    return Spread({**figures, "max": float(top.max())}, per_seed, size)
-
-
-def largest_gaps(run: FleetRun) -> Floats:
+def largest_gaps(run: FleetRun, log: StepLog) -> Floats:
     """(n,): each attempt's largest gap between two of its tokens so far, seconds; ``nan`` with fewer than two tokens.
 
-    An attempt sat through its lane's steps after its first token up to its last one; the longest of them comes from a
-    sparse table (range maximum, Bender and Farach-Colton 2000). One that was still decoding at the horizon sat through the
-    steps up to there, one that waited again after a preemption through those before it.
+    ``log`` holds all steps of the run. An attempt sat through its lane's steps after its first token up to its last one;
+    the longest of them comes from a sparse table (range maximum, Bender and Farach-Colton 2000). One that was still decoding
+    at the horizon sat through the steps up to there, one that waited again after a preemption through those before it.
     """
     a = run.attempts
     out = np.full(a.arrival_s.size, np.nan)
-    lane_of = a.seed_index.astype(np.int64) * run.replicas + a.replica
-    for pieces in run.batches:
-        if pieces:
-            _largest_in(_joined(pieces), run, lane_of, out)
+    if log.lane.size:
+        _largest_in(log, run, a.seed_index.astype(np.int64) * run.replicas + a.replica, out)
     return np.fmax(out, np.where(a.stall_gap_s > 0, a.stall_gap_s, np.nan))
-
-
-def _joined(pieces: tuple[StepLog, ...]) -> StepLog:
-    return StepLog(*(np.concatenate([getattr(p, f.name) for p in pieces]) for f in fields(StepLog)))
 
 
 def _largest_in(log: StepLog, run: FleetRun, lane_of: NDArray[np.int64], out: Floats) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,14 +12,15 @@ from numpy.typing import NDArray
 
 from engine.machine import ReplicaModel
 from engine.scenario import Objective, Scenario
-from engine.serving import COMPLETED, REASONS, REJECT_REASONS, REJECTED, STATES, FleetRun
+from engine.serving import COMPLETED, REASONS, REJECT_REASONS, REJECTED, STATES, FleetRun, StepLog
 
 from .cost import Cost, cost
-from .gaps import largest_gaps, pooled_gaps
+from .gaps import largest_gaps
+from .meter import Meter
 from .objectives import Attainment, Scored, attain, score
 from .spread import Floats, Spread, number, spread
 from .timeline import timeline
-from .usage import Usage, usage
+from .usage import Usage
 
 Bools = NDArray[np.bool_]
 
@@ -34,11 +36,19 @@ class Result:
     scenario: Scenario
     model: ReplicaModel
     run: FleetRun
+    meter: Meter
+    steps: Callable[[], StepLog]
+    """All steps of the run, made again if they weren't kept."""
     capacity_rps: float | None
     """Completed requests per second of one saturated replica with this traffic's mix."""
     notes: tuple[str, ...]
     wall_s: float
     first_seed: int
+
+    @cached_property
+    def log(self) -> StepLog:
+        """Every step of the run; only the tables and the largest gaps need it."""
+        return self.steps()
 
     # -- who counts ----------------------------------------------------------------------------------------------------
 
@@ -93,7 +103,7 @@ class Result:
     @cached_property
     def max_itl_s(self) -> Floats:
         """(attempts,): the largest gap between two tokens that it got; ``nan`` with fewer than two."""
-        return largest_gaps(self.run)
+        return largest_gaps(self.run, self.log)
 
     def metric(self, name: str) -> Floats:
         """(attempts,): an objective's metric, seconds; ``nan`` where not known or not defined."""
@@ -108,7 +118,7 @@ class Result:
 
     def _spread(self, name: str) -> Spread:
         if name == "itl":
-            return pooled_gaps(self.run, self.warmup_s)
+            return self.meter.itl(self.run)
         values, start = self.metric(name)[self.observed], self.observed_start
         if name == "tpot":
             defined = ~np.isnan(values)
@@ -133,7 +143,7 @@ class Result:
     @cached_property
     def usage(self) -> Usage:
         """Busy time, batch and limits."""
-        return usage(self.run, self.warmup_s)
+        return self.meter.usage(self.run)
 
     @cached_property
     def throughput(self) -> dict[str, float | None]:
@@ -186,7 +196,7 @@ class Result:
             "replica": {
                 "capacity_rps": self.capacity_rps,
                 "kv_capacity_tokens": self.model.kv_capacity_tokens,
-                "weights_bytes": self.model.weights_bytes,
+                "weights_bytes": self.model.weights_bytes or None,
                 "utilization": u.utilization,
                 "mean_batch": u.mean_batch,
                 "limited_by": u.limited_by,
@@ -234,7 +244,7 @@ class Result:
     @cached_property
     def timeline(self) -> pd.DataFrame:
         """One row a (seed, bin); see ``outcome.timeline``."""
-        frame = timeline(self.run, self.ttft_s, self.model.kv_capacity_tokens, self.capacity_rps)
+        frame = timeline(self.run, self.log, self.ttft_s, self.model.kv_capacity_tokens, self.capacity_rps)
         frame["seed"] += self.first_seed
         return frame
 

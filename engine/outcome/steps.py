@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.serving import FleetRun, StepLog
+from engine.serving import StepLog
 
 Floats = NDArray[np.float64]
 
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 class Steps:
     """Runs of k steps of d, d + slope, ... seconds in which n requests decode; all arrays (m,)."""
 
-    seed: NDArray[np.int64]
+    seed: NDArray[np.int32]
     n: Floats
     d: Floats
     slope: Floats
@@ -28,11 +28,11 @@ class Steps:
         return self.d + self.slope * (self.k - 1)
 
 
-def decoding_steps(log: StepLog, run: FleetRun, warmup_s: float) -> Steps:
-    """The steps that gave somebody another token and ended in [warmup_s, horizon]."""
-    seed = log.lane // run.replicas
-    t1 = log.t1
-    use = (log.decoding > 0) & (t1 >= warmup_s) & (t1 <= run.horizon_s[seed])
+def decoding_steps(
+    log: StepLog, t1: Floats, seed: NDArray[np.int32], warmup_s: float, horizon_s: float
+) -> Steps:
+    """The steps that gave somebody another token and ended in [warmup_s, horizon_s]; ``t1`` and ``seed`` are the log's."""
+    use = (log.decoding > 0) & (t1 >= warmup_s) & (t1 <= horizon_s)
     d, slope, k = log.d[use], log.slope[use], log.k[use].astype(np.float64)
     t0 = log.t0[use]
     early = t0 < warmup_s
@@ -40,7 +40,7 @@ def decoding_steps(log: StepLog, run: FleetRun, warmup_s: float) -> Steps:
         skip = _ending_before(warmup_s, t0[early], d[early], slope[early], k[early])
         d[early] += skip * slope[early]
         k[early] -= skip
-    return Steps(seed[use].astype(np.int64), log.decoding[use].astype(np.float64), d, slope, k)
+    return Steps(seed[use], log.decoding[use].astype(np.float64), d, slope, k)
 
 
 def _ending_before(time: float, t0: Floats, d: Floats, slope: Floats, k: Floats) -> Floats:

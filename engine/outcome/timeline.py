@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from engine.serving import COMPLETED, LIMITS, REASONS, REJECT_REASONS, REJECTED, TIMED_OUT, FleetRun
+from engine.serving import COMPLETED, LIMITS, REASONS, REJECT_REASONS, REJECTED, TIMED_OUT, FleetRun, StepLog
 
 from .spread import Floats, quantile
 
@@ -20,7 +20,9 @@ def bin_width(horizon_s: float) -> float:
     return next((w for w in _WIDTHS if horizon_s <= w * _MOST_BINS), float(_WIDTHS[-1]))
 
 
-def timeline(run: FleetRun, ttft_s: Floats, kv_capacity_tokens: int | None, capacity_rps: float | None) -> pd.DataFrame:
+def timeline(
+    run: FleetRun, log: StepLog, ttft_s: Floats, kv_capacity_tokens: int | None, capacity_rps: float | None
+) -> pd.DataFrame:
     """One row a (seed index, bin), the last bin of a seed ending at its horizon.
 
     ``t_s`` is the bin's start and ``width_s`` its length. ``offered``, ``rejected_*`` and the TTFT percentiles are by time
@@ -44,7 +46,7 @@ def timeline(run: FleetRun, ttft_s: Floats, kv_capacity_tokens: int | None, capa
         columns[f"rejected_{reason}"] = grid.count(a.left_s[at], at)
     late = a.state == TIMED_OUT
     columns["timed_out"] = grid.count(a.left_s[late], late)
-    columns.update(_levels(run, grid, kv_capacity_tokens))
+    columns.update(_levels(run, log, grid, kv_capacity_tokens))
     ready = np.full(grid.length.size, run.replicas)
     columns["replicas_wanted"] = columns["replicas_ready"] = ready
     columns["replicas_starting"] = np.zeros(grid.length.size, np.int64)
@@ -89,23 +91,17 @@ class _Grid:
         return np.maximum(np.diff(total, axis=1), 0.0).ravel()
 
 
-def _levels(run: FleetRun, grid: _Grid, kv_capacity_tokens: int | None) -> dict[str, NDArray[np.generic]]:
-    a, cells = run.attempts, grid.seeds * grid.bins
+def _levels(run: FleetRun, log: StepLog, grid: _Grid, kv_capacity_tokens: int | None) -> dict[str, NDArray[np.generic]]:
+    a = run.attempts
     horizon = np.repeat(run.horizon_s, np.diff(a.seed_start))
     inside = a.state != REJECTED
     left = np.where(np.isnan(a.left_s), horizon, a.left_s)[inside]
     present = grid.integral(a.seed_index[inside], a.arrival_s[inside], left, np.ones(left.size))
-    running, held, busy = np.zeros(cells), np.zeros(cells), np.zeros(cells)
-    limits = np.zeros((len(LIMITS), cells))
-    for log in run.logs:
-        seed = log.lane // run.replicas
-        start, end = log.t0, np.minimum(log.t1, run.horizon_s[seed])
-        running += grid.integral(seed, start, end, log.worked.astype(np.float64))
-        busy += grid.integral(seed, start, end, np.ones(start.size))
-        held += grid.integral(seed, start, end, log.held + 0.5 * log.tokens * (log.k - 1))
-        for code in range(len(LIMITS)):
-            at = log.limit == code
-            limits[code] += grid.integral(seed[at], start[at], end[at], np.ones(int(at.sum())))
+    seed = log.lane // run.replicas
+    start, end = log.t0, np.minimum(log.t1, run.horizon_s[seed])
+    running = grid.integral(seed, start, end, log.worked.astype(np.float64))
+    busy = grid.integral(seed, start, end, np.ones(start.size))
+    held = grid.integral(seed, start, end, log.held + 0.5 * log.tokens * (log.k - 1))
     length = grid.length.ravel()
     with np.errstate(invalid="ignore", divide="ignore"):
         out: dict[str, NDArray[np.generic]] = {
@@ -114,7 +110,8 @@ def _levels(run: FleetRun, grid: _Grid, kv_capacity_tokens: int | None) -> dict[
             "kv_usage": held / length / (run.replicas * (kv_capacity_tokens or np.nan)),
         }
         for code, name in enumerate(LIMITS):
-            out[f"limited_{name}"] = limits[code] / busy
+            at = log.limit == code
+            out[f"limited_{name}"] = grid.integral(seed[at], start[at], end[at], np.ones(int(at.sum()))) / busy
     return out
 
 

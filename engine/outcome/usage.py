@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.serving import LIMITS, FleetRun
+from engine.serving import LIMITS
 
 Floats = NDArray[np.float64]
 
@@ -45,19 +45,3 @@ class Usage:
             name: (float(self.limit_s[:, LIMITS.index(name)].sum()) / total if total > 0 else None)
             for name in ("max_num_seqs", "kv", "token_budget", "none")
         }
-
-
-def usage(run: FleetRun, warmup_s: float) -> Usage:
-    """Measure a run; steps that reach over an edge of the window count by the part inside."""
-    seeds = run.attempts.seeds
-    window = np.maximum(run.horizon_s - warmup_s, 0.0)
-    busy, batch = np.zeros(seeds), np.zeros(seeds)
-    limit = np.zeros(seeds * len(LIMITS))
-    for log in run.logs:
-        seed = log.lane // run.replicas
-        inside = np.minimum(log.t1, run.horizon_s[seed]) - np.maximum(log.t0, warmup_s)
-        np.maximum(inside, 0.0, out=inside)
-        busy += np.bincount(seed, inside, minlength=seeds)
-        batch += np.bincount(seed, inside * log.worked, minlength=seeds)
-        limit += np.bincount(seed * len(LIMITS) + log.limit, inside, minlength=limit.size)
-    return Usage(window, busy, batch, limit.reshape(seeds, len(LIMITS)), run.replicas)

@@ -98,6 +98,8 @@ def complete_json(text: str) -> dict[str, Any]:
         elif char in "{[":
             closers.append("}" if char == "{" else "]")
         elif char in "}],":
+            if not closers:
+                return {}
             if char != ",":
                 closers.pop()
             if "]" not in closers:

@@ -128,7 +128,10 @@ def _inflate(body: bytes, schema: int, whole: bool) -> str:
         )
     if whole and not stream.eof:
         raise TokenError("damaged", "damaged: it can't be unpacked", "ask for the link again")
-    return data.decode(errors="strict" if whole else "ignore")
+    try:
+        return data.decode(errors="strict" if whole else "ignore")
+    except UnicodeDecodeError:
+        raise TokenError("invalid", "wrong inside: not UTF-8 text", "ask for the link again") from None
 
 
 def _truncated(reason: str, readable: dict[str, Any]) -> TokenError:

@@ -6,6 +6,7 @@ from .fleet import Attempts, Fleet, FleetRun, run_fleet
 from .lanes import LIMITS, UNLIMITED, Lanes, Served, StepLog
 from .lockstep import Lockstep
 from .split import ROUTERS
+from .steplog import Sink
 from .states import COMPLETED, REASONS, REJECT_REASONS, REJECTED, STATES, TIMED_OUT, UNFINISHED
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Lanes",
     "Lockstep",
     "Served",
+    "Sink",
     "StepLog",
     "run_fleet",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from engine.traffic import Requests
 from .lanes import UNLIMITED, Floats, Ints, Lanes, Served, StepLog
 from .lockstep import Lockstep
 from .split import ROUTERS
+from .steplog import Sink
 from .states import COMPLETED, QUEUE_FULL, REJECTED, TOO_LONG, UNFINISHED
 
 BATCH_REQUESTS = 3_000_000
@@ -40,7 +40,6 @@ class Attempts:
     scheduled_s: Floats
     first_token_s: Floats
     finish_s: Floats
-    left_s: Floats
     state: NDArray[np.int8]
     reason: NDArray[np.int8]
     preemptions: NDArray[np.int32]
@@ -55,6 +54,11 @@ class Attempts:
         return self.seed_start.size - 1
 
     @property
+    def left_s(self) -> Floats:
+        """(n,): when each left the system, whatever its state; ``nan`` for the unfinished."""
+        return np.where(self.state == REJECTED, self.arrival_s, self.finish_s)
+
+    @property
     def seed_index(self) -> NDArray[np.int32]:
         """(n,): which seed of the run each attempt belongs to, from 0."""
         return np.repeat(np.arange(self.seeds, dtype=np.int32), np.diff(self.seed_start))
@@ -62,22 +66,15 @@ class Attempts:
 
 @dataclass(frozen=True, slots=True)
 class FleetRun:
-    """What a fleet did: its attempts, and its steps with lanes numbered seed * replicas + replica."""
+    """What became of a fleet's attempts. Lanes are numbered seed * replicas + replica."""
 
     attempts: Attempts
-    batches: tuple[tuple[StepLog, ...], ...]
-    """The step log of each batch of lanes, in pieces in order of round."""
     stall_gaps: Floats
     stall_gap_end_s: Floats
     stall_gap_lane: NDArray[np.int32]
     replicas: int
     horizon_s: Floats
     """(seeds,): where each seed's clock stopped."""
-
-    @property
-    def logs(self) -> Iterator[StepLog]:
-        """All pieces of the step log."""
-        return chain.from_iterable(self.batches)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +97,10 @@ class Fleet:
         )
 
 
-def run_fleet(fleet: Fleet, requests: Sequence[Requests], first_seed: int) -> FleetRun:
+def run_fleet(fleet: Fleet, requests: Sequence[Requests], first_seed: int, sink: Sink = lambda log: None) -> FleetRun:
     """Serve each seed's requests. ``requests[i]`` belongs to seed ``first_seed + i``.
 
+    ``sink`` is given the steps as they come, in pieces; a lane's pieces are in order of time.
     The result depends on the fleet, the requests and the seeds alone, not on which lanes run together.
     """
     replicas = fleet.replicas
@@ -113,12 +111,9 @@ def run_fleet(fleet: Fleet, requests: Sequence[Requests], first_seed: int) -> Fl
             r.arrival_s.size, replicas, first_seed + i
         )
     gathered.refuse_too_long(fleet.model)
-    logs, gaps, gap_ends, gap_lanes = [], [], [], []
+    gaps, gap_ends, gap_lanes = [], [], []
     for lo, hi in _batches(np.diff(gathered.seed_start), replicas):
-        served = gathered.run(fleet, lo, hi)
-        for piece in served.log:
-            piece.lane += lo * replicas
-        logs.append(served.log)
+        served = gathered.run(fleet, lo, hi, sink)
         gaps.append(served.stall_gaps)
         gap_ends.append(served.stall_gap_end_s)
         gap_lanes.append(served.stall_gap_lane + np.int32(lo * replicas))
@@ -127,7 +122,7 @@ def run_fleet(fleet: Fleet, requests: Sequence[Requests], first_seed: int) -> Fl
     if fleet.horizon_s is None:
         horizon = _last_events(attempts)
     return FleetRun(
-        attempts, tuple(logs), np.concatenate(gaps), np.concatenate(gap_ends), np.concatenate(gap_lanes), replicas, horizon
+        attempts, np.concatenate(gaps), np.concatenate(gap_ends), np.concatenate(gap_lanes), replicas, horizon
     )
 
 
@@ -167,7 +162,7 @@ class _Gathered:
         self.replicas = replicas
         n = self.arrival_s.size
         self.replica = np.zeros(n, np.int32)
-        self.scheduled, self.first, self.finish_s, self.left = np.full((4, n), np.nan)
+        self.scheduled, self.first, self.finish_s = np.full((3, n), np.nan)
         self.state = np.full(n, UNFINISHED, np.int8)
         self.reason = np.zeros(n, np.int8)
         self.preemptions = np.zeros(n, np.int32)
@@ -180,9 +175,8 @@ class _Gathered:
         refused = total > limit
         self.state[refused] = REJECTED
         self.reason[refused] = TOO_LONG
-        self.left[refused] = self.arrival_s[refused]
 
-    def run(self, fleet: Fleet, lo: int, hi: int) -> Served:
+    def run(self, fleet: Fleet, lo: int, hi: int, sink: Sink) -> Served:
         """Serve seeds lo..hi-1 as one batch of lanes and take their outcomes over."""
         part = slice(int(self.seed_start[lo]), int(self.seed_start[hi]))
         entry = np.flatnonzero(self.state[part] != REJECTED)
@@ -197,7 +191,12 @@ class _Gathered:
         start = np.concatenate([[0], np.cumsum(sizes + 1)]).astype(np.int64)
         at = np.arange(entry.size) + lane[order]  # one sentinel for every lane before
         lanes = self._lanes(fleet, start, at, entry)
-        served = Lockstep(lanes).run()
+
+        def numbered(log: StepLog) -> None:
+            log.lane += lo * self.replicas
+            sink(log)
+
+        served = Lockstep(lanes, numbered).run()
         self._take(served, at, entry)
         return served
 
@@ -214,7 +213,7 @@ class _Gathered:
 
         arrival = np.full(total, np.inf)
         arrival[at] = self.arrival_s[entry]
-        cached = flat(self.cached)
+        cached = flat(self.cached) if self.cached.any() else np.zeros(total, np.int64)
         cached[start[1:] - 1] = 0
         model, b = fleet.model, fleet.batching
         return Lanes(
@@ -247,18 +246,16 @@ class _Gathered:
             self.stall_gap[entry] = served.stall_gap_s[at]
         done = ~np.isnan(finish)
         self.state[entry[done]] = COMPLETED
-        self.left[entry] = finish
         if not served.refused.size:
             return
         refused = entry[served.refused[at]]
         self.state[refused] = REJECTED
         self.reason[refused] = QUEUE_FULL
-        self.left[refused] = self.arrival_s[refused]
 
     def finish(self) -> Attempts:
         """All attempts with their outcomes."""
         return Attempts(
             self.seed_start, self.arrival_s, self.prompt, self.output, self.cached, self.class_id, self.priority,
-            self.class_names, self.replica, self.scheduled, self.first, self.finish_s, self.left, self.state, self.reason,
+            self.class_names, self.replica, self.scheduled, self.first, self.finish_s, self.state, self.reason,
             self.preemptions, self.last_token, self.stall_gap,
         )  # fmt: skip

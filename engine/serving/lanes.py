@@ -7,7 +7,8 @@ always one index ahead and needs no bounds check.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +78,13 @@ class StepLog:
     limit: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, np.int8))
     """What kept the queue waiting: index into ``LIMITS``."""
 
+    @classmethod
+    def joined(cls, pieces: Sequence[StepLog]) -> StepLog:
+        """Several pieces as one."""
+        if not pieces:
+            return cls()
+        return cls(*(np.concatenate([getattr(piece, f.name) for piece in pieces]) for f in fields(cls)))
+
     @property
     def t1(self) -> Floats:
         """End of the last step, by the same expression as the engine's clock, so equal to it bit by bit."""
@@ -95,7 +103,7 @@ LIMITS = ("none", "max_num_seqs", "kv", "token_budget")
 
 @dataclass(slots=True)
 class Served:
-    """What happened to each request (flat, sentinels included, ``nan`` or -1 where it didn't) and to each step."""
+    """What happened to each request: flat, sentinels included, ``nan`` where it didn't."""
 
     scheduled_s: Floats
     first_token_s: Floats
@@ -114,5 +122,3 @@ class Served:
     """(m,): when the token after it came."""
     stall_gap_lane: NDArray[np.int32]
     """(m,): its lane."""
-    log: tuple[StepLog, ...]
-    """In pieces, in order of round."""

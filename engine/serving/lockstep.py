@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .door import Door
 from .lanes import UNLIMITED, Floats, Ints, Lanes, Served
 from .state import NEVER, LaneState
-from .steplog import LogWriter
+from .steplog import LogWriter, Sink
 
 Bools = NDArray[np.bool_]
 _MANY = 2**40
@@ -55,7 +55,7 @@ class Work:
 class Lockstep:
     """Runs lanes to their end. Results are flat, as in ``Lanes``, and don't depend on which lanes run together."""
 
-    def __init__(self, lanes: Lanes) -> None:
+    def __init__(self, lanes: Lanes, sink: Sink) -> None:
         self.s = LaneState(lanes)
         self.arrival, self.base = lanes.arrival_s, lanes.base
         self.prompt, self.output, self.cached = lanes.prompt_tokens, lanes.output_tokens, lanes.cached_prefix_tokens
@@ -77,7 +77,7 @@ class Lockstep:
         self.stalls: list[tuple[Floats, Floats, NDArray[np.int32]]] = []  # gap, its end, lane
         self.waiting_again = 0  # preempted requests in all lanes
         self.partial = 0  # partly prefilled requests in all lanes
-        self.log = LogWriter()
+        self.log = LogWriter(sink)
         self.lanes_end = lanes.start[1:] - 1  # each lane's sentinel
         self.door = Door(self, lanes.max_outstanding) if lanes.max_outstanding is not None else None
 
@@ -93,11 +93,12 @@ class Lockstep:
                 self._settle_partial(work)
             self._admit(work)
             self._advance(work, self._limited_by(work))
+        self.log.flush()
         none = (np.empty(0), np.empty(0), np.empty(0, np.int32))
         gap, gap_end, gap_lane = (np.concatenate(column) for column in zip(*self.stalls or [none], strict=True))
         return Served(
             self.scheduled, self.first, self.finish, self.refused, self.preemptions, self.last_token, self.stall_gap,
-            gap, gap_end, gap_lane, self.log.close(),
+            gap, gap_end, gap_lane,
         )  # fmt: skip
 
     # -- the instant between two steps ---------------------------------------------------------------------------------
@@ -110,11 +111,11 @@ class Lockstep:
             idle = (s.n_slot == 0) & ~s.wait
             if self.partial:
                 idle &= s.part < 0
-            if idle.any():
+            if np.count_nonzero(idle):
                 s.t = np.where(idle, s.ta, s.t)
                 self._look()
             ended = s.t >= s.hz
-            if not ended.any():
+            if not np.count_nonzero(ended):
                 return True
             self._drop(ended)
         return False
@@ -160,7 +161,7 @@ class Lockstep:
             return
         assert w.q is not None
         last = s.part_left[i] == w.q[i]
-        if last.any():
+        if np.count_nonzero(last):
             j = i[last]
             self._join(w, j, s.part[j])
             s.part[j] = -1
@@ -187,7 +188,7 @@ class Lockstep:
         while i.size:
             column = s.rid[i].argmax(axis=1)
             from_part = s.part[i] > s.rid[i, column]
-            if from_part.any():
+            if np.count_nonzero(from_part):
                 self._preempt_partial(w, i[from_part])
             j, column = i[~from_part], column[~from_part]
             if j.size:
@@ -236,7 +237,7 @@ class Lockstep:
             return request, self.size.take(request), None
         depth = s.n_back.take(i)
         again = depth > 0
-        if again.any():
+        if np.count_nonzero(again):
             request = np.where(again, s.back[i, depth - 1], request)
         assert self.out is not None
         return request, self.size.take(request) + self.out.take(request), again
@@ -267,7 +268,7 @@ class Lockstep:
             request, size, again = self._heads(i)
             if self.bounded:
                 fits = self._fits(w, i, request, size)
-                if not fits.all():
+                if np.count_nonzero(fits) < fits.size:
                     i, request, size = i[fits], request[fits], size[fits]
                     again = None if again is None else again[fits]
                     if not i.size:
@@ -300,7 +301,7 @@ class Lockstep:
         if self.reserve:
             s.reserved[i] += size + self.output.take(request)
         whole = q == size
-        if not whole.all():
+        if np.count_nonzero(whole) < whole.size:
             part = ~whole
             j, r = i[part], request[part]
             s.part[j] = r
@@ -313,7 +314,7 @@ class Lockstep:
 
     def _dequeue(self, i: Ints, request: Ints, again: Bools | None) -> None:
         s = self.s
-        if again is None or not again.any():
+        if again is None or not np.count_nonzero(again):
             head = s.head.take(i) + 1
             s.head[i] = head
             self.scheduled[request] = s.t.take(i)
@@ -367,7 +368,7 @@ class Lockstep:
     def _until_kv_limits(self, w: Work, i: Ints, why: NDArray[np.int8], size: Ints) -> None:
         """Where only the budget keeps the head waiting, stop when the growing KV begins to: the reason changes then."""
         budget = why == 3
-        if budget.any():
+        if np.count_nonzero(budget):
             s, j = self.s, i[budget]
             w.open_chunks()
             assert w.q is not None and w.k_max is not None
@@ -450,7 +451,7 @@ class Lockstep:
             out = self.out.take(request)
             ctx += out
             resumed = out > 0
-            if resumed.any():
+            if np.count_nonzero(resumed):
                 r, lanes = request[resumed], i[resumed]
                 gap = t[resumed] - self.last_token[r]
                 self.stall_gap[r] = np.maximum(self.stall_gap[r], gap)

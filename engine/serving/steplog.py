@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,31 +26,30 @@ _PACK_ROUNDS, _PACK_ENTRIES = 4096, 1 << 16
 """When to pack: soon enough that the rounds' arrays stay in the cache and their memory is used again."""
 
 
+Sink = Callable[[StepLog], None]
+"""Takes each piece of the log as soon as it is packed."""
+
+
 class LogWriter:
     """Keeps references to each round's arrays and packs them now and then: appending costs no copy.
 
-    The engine must not write into an array after handing it over.
+    Pieces go to ``sink`` in order of round. The engine must not write into an array after handing it over.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
         self._open: list[tuple[NDArray[Any], ...]] = []
         self._entries = 0
-        self._packed: list[StepLog] = []
 
     def add(self, *columns: NDArray[Any]) -> None:
         """One round: the columns of ``StepLog`` in order, one entry a live lane."""
         self._open.append(columns)
         self._entries += columns[0].size
         if self._entries >= _PACK_ENTRIES or len(self._open) >= _PACK_ROUNDS:
-            self._pack()
+            self.flush()
 
-    def close(self) -> tuple[StepLog, ...]:
-        """The whole log, in pieces in order of round; the writer is empty afterwards."""
-        self._pack()
-        parts, self._packed = self._packed, []
-        return tuple(parts)
-
-    def _pack(self) -> None:
+    def flush(self) -> None:
+        """Pack what is open and hand it over."""
         if not self._open:
             return
         columns = []
@@ -57,5 +57,5 @@ class LogWriter:
             packed = np.empty(self._entries, kind)
             np.concatenate([entry[c] for entry in self._open], out=packed, casting="same_kind")
             columns.append(packed)
-        self._packed.append(StepLog(*columns))
         self._open, self._entries = [], 0
+        self._sink(StepLog(*columns))

@@ -7,13 +7,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.machine import ReplicaModel, replica_model
-from engine.outcome import Result
+from engine.machine import replica_model
+from engine.outcome import Meter, Result
 from engine.scenario import Scenario
-from engine.serving import Fleet, run_fleet
+from engine.serving import Fleet, StepLog, run_fleet
 from engine.traffic import Requests, Trace, generate
 
 from .capacity import capacity_rps
+
+KEEP_STEPS_OF = 300_000
+"""Requests up to which a run's steps are kept for its tables; those of a larger run are made again when asked for."""
 
 
 def simulate(s: Scenario, trace: Trace | None = None, *, requests_per_lane: int | None = None) -> Result:
@@ -26,18 +29,32 @@ def simulate(s: Scenario, trace: Trace | None = None, *, requests_per_lane: int 
     """
     started = time.perf_counter()
     model = replica_model(s)
-    seeds = [s.run.seed + i for i in range(s.run.seeds)]
-    requests = [generate(s.traffic, s.run, seed, trace) for seed in seeds]
-    notes = list(dict.fromkeys([*model.notes, *(note for r in requests for note in r.notes)]))
-    ran = s
+    requests = [generate(s.traffic, s.run, s.run.seed + i, trace) for i in range(s.run.seeds)]
+    notes = [*model.notes, *(note for r in requests for note in r.notes)]
     if requests_per_lane is not None:
-        ran, requests, cut = _shorten(s, requests, requests_per_lane * s.fleet.replicas)
+        s, requests, cut = _shorten(s, requests, requests_per_lane * s.fleet.replicas)
         notes.extend(cut)
-    run = run_fleet(Fleet.of(ran, model), requests, s.run.seed)
-    capacity = capacity_rps(s, model, trace)
-    if not run.attempts.arrival_s.size:
+    fleet, total = Fleet.of(s, model), sum(r.arrival_s.size for r in requests)
+    meter = Meter(s.run.seeds, s.fleet.replicas, s.run.warmup_s, s.run.horizon_s)
+    kept: list[StepLog] = []
+    keep = total <= KEEP_STEPS_OF
+
+    def watch(log: StepLog) -> None:
+        meter(log)
+        if keep:
+            kept.append(log)
+
+    def steps() -> StepLog:
+        if not keep:
+            run_fleet(fleet, requests, s.run.seed, kept.append)
+        return StepLog.joined(kept)
+
+    run = run_fleet(fleet, requests, s.run.seed, watch)
+    if not total:
         notes.append("No request arrived: there is nothing to measure.")
-    return Result(ran, model, run, capacity, tuple(notes), time.perf_counter() - started, s.run.seed)
+    capacity = capacity_rps(s, model, trace)
+    spent = time.perf_counter() - started
+    return Result(s, model, run, meter, steps, capacity, tuple(dict.fromkeys(notes)), spent, s.run.seed)
 
 
 def _shorten(s: Scenario, requests: list[Requests], most: int) -> tuple[Scenario, list[Requests], list[str]]:
@@ -53,4 +70,3 @@ def _shorten(s: Scenario, requests: list[Requests], most: int) -> tuple[Scenario
 def _first(r: Requests, count: int) -> Requests:
     columns = ("arrival_s", "prompt_tokens", "output_tokens", "cached_prefix_tokens", "class_id", "priority")
     return replace(r, **{name: getattr(r, name)[:count] for name in columns})
-

@@ -33,8 +33,9 @@ def generate(traffic: Traffic, run: Run, seed: int, trace: Trace | None = None) 
     """
     if traffic.process == "trace":
         if trace is None:
+            source = "null" if traffic.trace.source is None else repr(traffic.trace.source)
             raise TraceError(
-                f"traffic.trace.source: {traffic.trace.source!r} was not read: process trace needs a trace; "
+                f"traffic.trace.source: {source} was not read: process trace needs a trace; "
                 "give one, or choose another traffic.process"
             )
         return replay(traffic, run, trace)

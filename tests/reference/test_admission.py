@@ -29,8 +29,9 @@ class TestAdmission:
             assert [row.reason for row in run(*requests, **{limit: 10}).requests] == ["too_long", None]
 
     def test_context_limit_sees_the_shortened_answer(self) -> None:
-        outcome = run(Request(0.0, 6, 9), Request(0.0, 8, 9), context_limit=10, reserve_output_tokens=4)
-        assert [row.reason for row in outcome.requests] == [None, "too_long"]
+        requests = [Request(0.0, 6, 9), Request(0.0, 8, 9), Request(0.0, 8, 2)]
+        outcome = run(*requests, context_limit=10, reserve_output_tokens=4)
+        assert [row.reason for row in outcome.requests] == [None, "too_long", None]
 
     def test_too_long_is_checked_before_the_queue(self) -> None:
         requests = [Request(0.0, 1, 5), Request(0.5, 20, 1), Request(0.5, 2, 1)]
@@ -118,6 +119,13 @@ class TestClosedLoop:
         """Aborted, the request ends at the boundary 3; ignored, its client gives up at 2.5."""
         requests = [Request(0.0, 1, 9, user=0), Request(0.0, 1, 1, user=0, think_s=1.0)]
         assert run(*requests, timeout_s=2.5, on_timeout=on_timeout).requests[1].arrival_s == due
+
+    def test_the_end_of_an_ignored_request_is_no_second_occasion(self) -> None:
+        """Given up at 2.5, served until 9; meanwhile the user's second ran from 4 to 5. The rest follows that one."""
+        lengths_and_thinking = [(9, 0.0), (1, 1.0), (1, 10.0), (1, 1.0)]
+        requests = [Request(0.0, 1, o, user=0, think_s=think) for o, think in lengths_and_thinking]
+        outcome = run(*requests, timeout_s=2.5, on_timeout="ignore")
+        assert [row.arrival_s for row in outcome.requests] == [0.0, 3.5, 15.0, 17.0]
 
 
 class TestRefusedSetups:

@@ -49,6 +49,12 @@ class TestStatic:
         assert scheduled(run(Request(0.0, 2, 2), Request(3.0, 2, 2), **settings)) == [3.0, 3.0]
         assert scheduled(run(Request(0.0, 2, 4), Request(3.5, 2, 2), Request(4.0, 2, 2), **settings)) == [3.0, 7.0, 7.0]
 
+    def test_the_earliest_member_sets_the_wait(self) -> None:
+        settings = {"policy": "static", "max_num_seqs": 3, "batch_wait_s": 3.0}
+        assert scheduled(run(Request(0.0, 2, 2), Request(1.0, 2, 2), **settings)) == [3.0, 3.0]
+        urgent = Request(1.0, 2, 2, priority=-1)
+        assert scheduled(run(Request(0.0, 2, 2), urgent, **settings)) == [3.0, 3.0]
+
     def test_a_finished_member_leaves_but_keeps_its_slot_and_memory(self) -> None:
         """The first is delivered at 1; the third waits until 3, when the second is done."""
         requests = [Request(0.0, 1, 1), Request(0.0, 1, 3), Request(0.0, 1, 1)]

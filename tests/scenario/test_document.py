@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from pydantic import ValidationError
 
-from engine.scenario import Lognormal, Scenario, ScenarioError, Spike, Steady, changes, parse_set
+from engine.scenario import Lognormal, Problem, Scenario, ScenarioError, Spike, Steady, changes, parse_set
 from tests.scenario.strategies import documents, scenarios
 
 
@@ -45,8 +45,10 @@ def test_the_changes_between_two_scenarios_make_the_second_of_the_first(a: Scena
 def test_whatever_is_within_bounds_is_accepted_or_refused_in_words(document: dict[str, Any]) -> None:
     try:
         Scenario.from_dict(document)
+        problems: tuple[Problem, ...] = ()
     except ScenarioError as error:
-        assert all(problem.field and problem.reason and problem.remedy for problem in error.problems)
+        problems = error.problems
+    assert all(problem.field and problem.reason and problem.remedy for problem in problems)
 
 
 def test_scenarios_cannot_be_changed() -> None:

@@ -89,7 +89,8 @@ CASES: list[tuple[str, Any, str]] = [
     (
         "choice",
         traffic(process="posson"),
-        'traffic.process: "posson" is not one of the choices; did you mean poisson? give deterministic, poisson, gamma or trace',
+        'traffic.process: "posson" is not one of the choices; did you mean poisson? '
+        "give deterministic, poisson, gamma or trace",
     ),
     (
         "shape's kind",
@@ -185,7 +186,8 @@ CASES: list[tuple[str, Any, str]] = [
     (
         "warm-up",
         {"run": {"horizon_s": 60}},
-        "run.warmup_s: 60 is not below horizon_s (60): nothing would be counted; give a shorter warm-up or a longer horizon",
+        "run.warmup_s: 60 is not below horizon_s (60): nothing would be counted; "
+        "give a shorter warm-up or a longer horizon",
     ),
     (
         "open end",

@@ -11,7 +11,7 @@ import numpy as np
 from engine.machine import ReplicaModel
 from engine.outcome.gaps import largest_gaps
 from engine.scenario import Batching
-from engine.serving import LIMITS, REASONS, STATES, Fleet, FleetRun, run_fleet
+from engine.serving import LIMITS, REASONS, STATES, Fleet, FleetRun, StepLog, run_fleet
 from engine.traffic import Requests
 from tests.reference.model import Outcome, Request, Setup
 
@@ -76,9 +76,11 @@ def requests_of(requests: Sequence[Request]) -> tuple[Requests, list[int]]:
     return made, order
 
 
-def run_engine(setup: Setup, cases: Sequence[Sequence[Request]]) -> FleetRun:
+def run_engine(setup: Setup, cases: Sequence[Sequence[Request]]) -> tuple[FleetRun, StepLog]:
     """Serve several lists of requests as the seeds of one run."""
-    return run_fleet(fleet_of(setup), [requests_of(c)[0] for c in cases], 1)
+    pieces: list[StepLog] = []
+    run = run_fleet(fleet_of(setup), [requests_of(c)[0] for c in cases], 1, pieces.append)
+    return run, StepLog.joined(pieces)
 
 
 def same(a: float | None, b: float, exact: bool) -> bool:
@@ -90,10 +92,10 @@ def same(a: float | None, b: float, exact: bool) -> bool:
 
 def differences(setup: Setup, requests: Sequence[Request], expected: Outcome, exact: bool) -> list[str]:
     """Every request and step in which the engine and the reference differ, in words; empty when equal."""
-    run = run_engine(setup, [requests])
+    run, log = run_engine(setup, [requests])
     a = run.attempts
     _, order = requests_of(requests)
-    gaps = largest_gaps(run)
+    gaps = largest_gaps(run, log)
     found = []
     for i, j in enumerate(order):
         row = expected.requests[j]
@@ -116,14 +118,14 @@ def differences(setup: Setup, requests: Sequence[Request], expected: Outcome, ex
         ]
     if not same(expected.horizon_s, float(run.horizon_s[0]), exact):
         found.append(f"horizon: expected {expected.horizon_s}, got {run.horizon_s[0]}")
-    return found + _step_differences(run, expected, exact)
+    return found + _step_differences(run, log, expected, exact)
 
 
-def _step_differences(run: FleetRun, expected: Outcome, exact: bool) -> list[str]:
+def _step_differences(run: FleetRun, log: StepLog, expected: Outcome, exact: bool) -> list[str]:
     """Compares the unfolded step log of every replica, and all gaps between tokens as one bag."""
     found, gaps = [], sorted(run.stall_gaps.tolist())
     for replica, steps in enumerate(expected.steps):
-        got = [step for log in run.logs for i in np.flatnonzero(log.lane == replica) for step in _unfold(log, i)]
+        got = [step for i in np.flatnonzero(log.lane == replica) for step in _unfold(log, i)]
         if len(got) != len(steps):
             found.append(f"replica {replica}: expected {len(steps)} steps, got {len(got)}")
         for n, (want, have) in enumerate(zip(steps, got, strict=False)):

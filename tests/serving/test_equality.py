@@ -46,10 +46,10 @@ def test_the_result_does_not_depend_on_what_runs_together(seed: int, monkeypatch
     setup, first = random_case(rng, {"max_outstanding"} if seed % 2 else set())
     setup.horizon_s = None
     others = [random_case(rng, set())[1] for _ in range(6)]
-    together = run_engine(setup, [*others[:3], first, *others[3:]]).attempts
-    alone = run_engine(setup, [first]).attempts
+    together = run_engine(setup, [*others[:3], first, *others[3:]])[0].attempts
+    alone = run_engine(setup, [first])[0].attempts
     monkeypatch.setattr(fleet, "BATCH_LANES", 1)
-    one_by_one = run_engine(setup, [*others[:3], first, *others[3:]]).attempts
+    one_by_one = run_engine(setup, [*others[:3], first, *others[3:]])[0].attempts
     part = slice(int(together.seed_start[3]), int(together.seed_start[4]))
     for name in ("scheduled_s", "first_token_s", "finish_s", "state", "preemptions", "replica"):
         np.testing.assert_array_equal(getattr(together, name)[part], getattr(alone, name))

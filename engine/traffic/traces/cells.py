@@ -9,6 +9,10 @@ from typing import Final
 from engine.traffic.traces.trace import LONGEST_NAME
 
 _NUMBER: Final = re.compile(r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?", re.ASCII)
+SPACES: Final = r" {0,99}+"
+_DIGITS: Final = r"\d{1,400}+"  # more than any float has
+# Spreadsheets and data frames write whole numbers as 374.0 where another cell of the column is empty.
+_ZEROS: Final = r"(?:\.0{0,99}+)?"
 _NAME_BYTES: Final = 4 * LONGEST_NAME  # a character takes up to four in UTF-8; characters are counted afterwards
 
 
@@ -16,7 +20,8 @@ _NAME_BYTES: Final = 4 * LONGEST_NAME  # a character takes up to four in UTF-8; 
 class Cell:
     """A kind of cell. `plain` and `quoted` are regular expressions over bytes, without groups that capture.
 
-    Their repetitions are possessive (`*+`, `++`) or bounded, so that no line, however long, is tried over and over.
+    All repetitions are bounded and, within numbers, possessive (`{...}+`): however long a line, it isn't tried over and
+    over, and a line that is accepted is short.
     `dtype` is what the fast parser makes of it. `kind` completes "is not", `hint` completes "expected".
     """
 
@@ -39,15 +44,16 @@ class Cell:
 
 
 def _number(pattern: str, kind: str, hint: str) -> Cell:
-    return Cell(f"{pattern} *+", f'" *+{pattern} *+"', float, kind, hint)
+    return Cell(pattern + SPACES, f'"{SPACES}{pattern}{SPACES}"', float, kind, hint)
 
 
 SECONDS: Final = _number(
-    r"\+?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?", "a number", "seconds from the start, 0 or more"
+    rf"\+?(?:{_DIGITS}(?:\.\d{{0,400}}+)?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?",
+    "a number",
+    "seconds from the start, 0 or more",
 )
-# Spreadsheets and data frames write whole numbers as 374.0 where another cell of the column is empty.
-TOKENS: Final = _number(r"\d++(?:\.0*+)?", "a whole number", "a whole number of tokens")
-RANK: Final = _number(r"[+-]?\d++(?:\.0*+)?", "a whole number", "a whole number, lower is more urgent")
+TOKENS: Final = _number(rf"{_DIGITS}{_ZEROS}", "a whole number", "a whole number of tokens")
+RANK: Final = _number(rf"[+-]?{_DIGITS}{_ZEROS}", "a whole number", "a whole number, lower is more urgent")
 NAME: Final = Cell(
     plain=rf'[^",\x00-\x1f\x7f]{{1,{_NAME_BYTES}}}',
     quoted=rf'"(?:[^"\x00-\x1f\x7f]|""){{1,{_NAME_BYTES}}}"',

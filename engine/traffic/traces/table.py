@@ -15,7 +15,7 @@ from io import BytesIO
 
 import pandas as pd
 
-from engine.traffic.traces.cells import Cell
+from engine.traffic.traces.cells import SPACES, Cell
 from engine.traffic.traces.text import Block, Text, show
 from engine.traffic.traces.trace import TraceError
 
@@ -79,7 +79,7 @@ def parts(text: Text, columns: Sequence[Column]) -> Iterator[Part]:
 
 def _grammar(columns: Sequence[Column]) -> bytes:
     """As many good or empty lines as there are, without a way back (`*+`), so without memory of those behind."""
-    cells = (rf" *+(?:{column.cell.plain}|{column.cell.quoted})" for column in columns)
+    cells = (rf"{SPACES}(?:{column.cell.plain}|{column.cell.quoted})" for column in columns)
     return rf"(?:{','.join(cells)}(?:\r?\n|\r?\Z)|\r?\n)*+".encode()
 
 

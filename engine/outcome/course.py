@@ -1,0 +1,187 @@
+"""How a run goes over time, as charts show it: arrivals of one run, latencies and refusals of all runs together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from engine.serving import COMPLETED, REASONS, REJECTED, TIMED_OUT
+
+from .result import Result
+from .spread import Floats
+
+_QUANTILES: Mapping[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+_WIDTHS_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600)
+_MOST_BINS = 120
+"""More can't be told apart on a screen, and each needs enough requests for a percentile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Equal bins from 0 on; the last one may be cut short by a run's end."""
+
+    width_s: float
+    start_s: Floats
+    """(bins,): where each bin begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Requests per second, bin by bin, against what the fleet can serve."""
+
+    bins: Bins
+    rate_rps: Floats
+    """(bins,): of the first run."""
+    seed: int
+    """Which run that is."""
+    capacity_rps: float | None
+    """Of all replicas; ``None`` when nothing fits, so nothing can be served."""
+    above_s: float
+    """Seconds after the warm-up in which more arrived than can be served, bin by bin; mean over runs."""
+    window_s: float
+    """Length of a run after the warm-up; mean over runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """Percentiles of a metric by time of arrival, over the completed requests of all runs; seconds."""
+
+    bins: Bins
+    figures: dict[str, Floats]
+    """``p50``, ``p95`` and ``p99``, each (bins,); ``nan`` where nobody who arrived completed."""
+    low: dict[str, Floats]
+    """Lower ends of 95 % intervals from the spread over runs, same keys; ``nan`` with fewer than two runs."""
+    high: dict[str, Floats]
+    over_s: float | None
+    """Seconds after the warm-up in which p95 is above the threshold; ``None`` without one."""
+    worst_s: float
+    """The highest p95 of a bin after the warm-up, ``nan`` without any."""
+    worst_at_s: float
+    """The middle of that bin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """Who got no answer, by time of arrival, as shares of what arrived in all runs together."""
+
+    bins: Bins
+    shares: dict[str, Floats]
+    """By reason, (bins,) each, only reasons that occur; ``nan`` where nobody arrived."""
+    worst: float
+    """The highest total of a bin after the warm-up."""
+    worst_at_s: float
+
+
+def bins_of(horizon_s: float) -> Bins:
+    """Round bins, at most 120, that cover [0, horizon_s)."""
+    width = next((w for w in _WIDTHS_S if horizon_s <= w * _MOST_BINS), _WIDTHS_S[-1])
+    return Bins(float(width), np.arange(max(1, int(np.ceil(horizon_s / width - 1e-9))), dtype=np.float64) * width)
+
+
+def arrivals(result: Result, bins: Bins) -> Arrivals:
+    """Arrivals of the first run, and how long they were more than the fleet can serve, in all runs."""
+    a, horizon = result.run.attempts, result.run.horizon_s
+    rate = np.full((a.seeds, bins.start_s.size), np.nan)
+    length = _lengths(bins, horizon)
+    counts = np.bincount(_cell(bins, a.seed_index, a.arrival_s), minlength=rate.size).reshape(rate.shape)
+    np.divide(counts, length, out=rate, where=length > 0)
+    capacity = None if result.capacity_rps is None else result.capacity_rps * result.run.replicas
+    after = bins.start_s >= result.warmup_s
+    above = np.where(rate > (capacity or 0.0), length, 0.0)[:, after]
+    return Arrivals(
+        bins=bins,
+        rate_rps=rate[0],
+        seed=result.first_seed,
+        capacity_rps=capacity,
+        above_s=float(above.sum(axis=1).mean()),
+        window_s=float(np.maximum(horizon - result.warmup_s, 0.0).mean()),
+    )
+
+
+def latencies(result: Result, bins: Bins, metric: str, threshold_s: float | None) -> Latencies:
+    """The course of ``metric`` (as in an objective); ``threshold_s`` is what p95 is held against."""
+    a, many = result.run.attempts, bins.start_s.size
+    values = result.metric(metric)
+    seen = (a.state == COMPLETED) & ~np.isnan(values)
+    slot = _slot(bins, a.arrival_s[seen])
+    cell = a.seed_index[seen].astype(np.int64) * many + slot
+    qs = np.array(list(_QUANTILES.values()))
+    pooled = grouped_quantiles(values[seen], slot, many, qs)
+    by_seed = grouped_quantiles(values[seen], cell, a.seeds * many, qs).reshape(qs.size, a.seeds, many)
+    half = _half_widths(by_seed)
+    p95 = np.where(bins.start_s >= result.warmup_s, pooled[1], np.nan)
+    some = not np.isnan(p95).all()
+    at = int(np.nanargmax(p95)) if some else 0
+    over = None
+    if threshold_s is not None:
+        length = _lengths(bins, result.run.horizon_s).max(axis=0)
+        over = float(length[p95 > threshold_s].sum())
+    return Latencies(
+        bins=bins,
+        figures=dict(zip(_QUANTILES, pooled, strict=True)),
+        low=dict(zip(_QUANTILES, np.maximum(pooled - half, 0.0), strict=True)),
+        high=dict(zip(_QUANTILES, pooled + half, strict=True)),
+        over_s=over,
+        worst_s=float(p95[at]) if some else float("nan"),
+        worst_at_s=float(bins.start_s[at]) + bins.width_s / 2,
+    )
+
+
+def refusals(result: Result, bins: Bins) -> Refusals:
+    """Refused and timed-out requests, by reason, as shares of the arrivals of each bin."""
+    a, many = result.run.attempts, bins.start_s.size
+    slot = _slot(bins, a.arrival_s)
+    offered = np.bincount(slot, minlength=many).astype(np.float64)
+    lost = (a.state == REJECTED) | (a.state == TIMED_OUT)
+    shares: dict[str, Floats] = {}
+    for code in np.unique(a.reason[lost]):
+        count = np.bincount(slot[lost & (a.reason == code)], minlength=many)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            shares[REASONS[code]] = count / offered
+    total = np.sum(list(shares.values()), axis=0) if shares else np.zeros(many)
+    total = np.where((bins.start_s >= result.warmup_s) & (offered > 0), total, 0.0)
+    at = int(np.argmax(total))
+    return Refusals(bins, shares, float(total[at]), float(bins.start_s[at]) + bins.width_s / 2)
+
+
+def grouped_quantiles(values: Floats, group: NDArray[np.int64], groups: int, qs: Floats) -> Floats:
+    """(qs, groups): quantiles of ``values`` (n,) in each group (``inverted_cdf``); ``nan`` for empty groups."""
+    order = np.lexsort((values, group))
+    sizes = np.bincount(group, minlength=groups)
+    start = np.cumsum(sizes) - sizes
+    # The product can land a rounding error above a whole number, which would take the next value.
+    rank = np.maximum(np.ceil(np.round(qs[:, None] * sizes, 9)).astype(np.int64), 1) - 1
+    out = np.full(rank.shape, np.nan)
+    filled = np.broadcast_to(sizes > 0, rank.shape)
+    out[filled] = values[order][(start + rank)[filled]]
+    return out
+
+
+def _half_widths(by_seed: Floats) -> Floats:
+    """Half of a 95 % interval for the mean over the second axis (Student's t); ``nan`` below two values."""
+    known = ~np.isnan(by_seed)
+    n = known.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(known, by_seed, 0.0).sum(axis=1) / n
+        squares = np.where(known, (by_seed - mean[:, None, :]) ** 2, 0.0).sum(axis=1)
+        spread = np.sqrt(squares / (n - 1) / n)
+    factor = stats.t.ppf(0.975, np.arange(1, by_seed.shape[1] + 1))
+    half: Floats = np.where(n >= 2, factor[np.maximum(n - 2, 0)] * spread, np.nan)
+    return half
+
+
+def _lengths(bins: Bins, horizon_s: Floats) -> Floats:
+    """(seeds, bins): how much of each bin lies before each seed's end."""
+    return np.clip(horizon_s[:, None] - bins.start_s, 0.0, bins.width_s)
+
+
+def _slot(bins: Bins, time_s: Floats) -> NDArray[np.int64]:
+    return np.clip((time_s / bins.width_s).astype(np.int64), 0, bins.start_s.size - 1)
+
+
+def _cell(bins: Bins, seed: NDArray[np.int32], time_s: Floats) -> NDArray[np.int64]:
+    return seed.astype(np.int64) * bins.start_s.size + _slot(bins, time_s)

@@ -1,0 +1,189 @@
+"""Estimates with half-widths from the spread over seeds, and how each quantity of the table is read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from tests.oracles.mapping import Queue
+from tests.oracles.seen import Floats, Seen
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value, and half of its interval at the level asked for; both in the quantity's unit."""
+
+    value: float
+    half_width: float
+
+
+def t_factor(seeds: int, level: float) -> float:
+    """Student's t for a two-sided interval of error `level` from `seeds` independent values."""
+    return float(stats.t.isf(level / 2.0, seeds - 1))
+
+
+def ratio(top: NDArray[np.generic], bottom: NDArray[np.generic], level: float) -> Estimate:
+    """sum(top) / sum(bottom), with one pair a seed: pooled over seeds, so that a seed weighs by what it saw.
+
+    The half-width is that of the linearised ratio, from the spread of top - value * bottom.
+    """
+    value = float(top.sum() / bottom.sum())
+    residual = top - value * bottom
+    error = residual.std(ddof=1) / np.sqrt(residual.size) / bottom.mean()
+    return Estimate(value, t_factor(residual.size, level) * float(error))
+
+
+def share(hits: NDArray[np.generic], count: NDArray[np.generic], level: float) -> Estimate:
+    """A probability, as a ratio; but what n requests never show may still have probability -ln(level / 2) / n.
+
+    That is the rule of three at another level: a spread over seeds is blind for what no seed has met.
+    """
+    seen = ratio(hits, count, level)
+    return Estimate(seen.value, max(seen.half_width, float(-np.log(level / 2.0) / count.sum())))
+
+
+def quantile(values: NDArray[np.float32], count: NDArray[np.int64], q: float, level: float) -> Estimate:
+    """The pooled quantile of `values`, laid seed after seed as `count` (seeds,) says; the farther end of its interval.
+
+    The interval is found in shares: how far the share at or below the quantile varies over seeds says which other
+    quantiles of the pooled sample can't be told from it. No seed needs a good estimate of its own.
+    """
+    ordered = np.sort(values)
+
+    def at(p: float) -> float:
+        rank = int(np.ceil(np.round(p * ordered.size, 9)))
+        return float(ordered[min(max(rank, 1), ordered.size) - 1])
+
+    value = at(q)
+    below = np.add.reduceat(values <= np.float32(value), np.cumsum(count) - count, dtype=np.int64)
+    half = ratio(below, count, level).half_width
+    return Estimate(value, max(at(q + half) - value, value - at(q - half)))
+
+
+def variance(values: NDArray[np.float32], count: NDArray[np.int64], level: float) -> Estimate:
+    """The variance of `values`, laid seed after seed, about their pooled mean."""
+    from_mean = values.astype(np.float64) - values.mean(dtype=np.float64)
+    return ratio(np.add.reduceat(from_mean**2, np.cumsum(count) - count), count, level)
+
+
+def asymptotic_variance(integrals: Floats, half_s: Floats, level: float) -> Estimate:
+    """The limit of T * variance of an average over T, from integrals (seeds, 2) over two halves of a window.
+
+    A finite T falls short by about a constant over T. Twice the figure of the whole window less that of its halves
+    cancels it.
+    """
+    n = half_s.size
+    means = integrals / half_s[:, None]
+    from_mean = means - means.mean()
+    whole = 2.0 * half_s * from_mean.mean(axis=1) ** 2
+    halves = half_s * (from_mean**2).mean(axis=1)
+    return ratio((2.0 * whole - halves) * n / (n - 1), np.ones(n), level)
+
+
+# -- the table's quantities ------------------------------------------------------------------------------------------
+
+Read = Callable[[Seen, Queue, float], Estimate]
+"""From what was seen, the queue and the level to an estimate in the table's unit."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """How a quantity is read, and what one step is worth in its unit: what the steps may add to it."""
+
+    read: Read
+    step: Callable[[Queue, float], float]
+    """From the queue and the oracle's value."""
+    mean: bool = False
+    """Whether the full set must know it as well as a mean."""
+    saturated: bool = False
+    """Read from a run with more traffic than can be served."""
+
+
+def _a_step(queue: Queue, value: float) -> float:
+    return queue.step_s
+
+
+def _arrivals_a_step(queue: Queue, value: float) -> float:
+    return queue.rate_rps * queue.step_s
+
+
+def _nothing(queue: Queue, value: float) -> float:
+    return 0.0
+
+
+def _of_variance(queue: Queue, value: float) -> float:
+    return 2.0 * float(np.sqrt(value)) * queue.step_s
+
+
+def _mean_of(column: str) -> Read:
+    def read(seen: Seen, queue: Queue, level: float) -> Estimate:
+        start = np.cumsum(seen.counted) - seen.counted
+        return ratio(np.add.reduceat(getattr(seen, column), start, dtype=np.float64), seen.counted, level)
+
+    return read
+
+
+def _quantile_of(column: str, q: float) -> Read:
+    return lambda seen, queue, level: quantile(getattr(seen, column), seen.counted, q, level)
+
+
+def _average_of(column: str) -> Read:
+    def read(seen: Seen, queue: Queue, level: float) -> Estimate:
+        integral: Floats = getattr(seen, column)
+        return ratio(integral.reshape(seen.seeds, -1).sum(axis=1), seen.span_s, level)
+
+    return read
+
+
+def _wait_share(seen: Seen, queue: Queue, level: float) -> Estimate:
+    """Waits of at least one step: shorter ones are for the running step to end, not for a free server."""
+    waits = seen.wait_s >= queue.step_s * (1.0 - 1e-6)
+    hits = np.add.reduceat(waits, np.cumsum(seen.counted) - seen.counted, dtype=np.int64)
+    return share(hits, seen.counted, level)
+
+
+def _token_gap(seen: Seen, queue: Queue, level: float) -> Estimate:
+    return ratio(seen.gap_s * queue.steps_per_token, np.ones(seen.seeds), level)
+
+
+QUANTITIES: Mapping[str, Quantity] = MappingProxyType(
+    {
+        "L": Quantity(_average_of("in_system"), _arrivals_a_step, mean=True),
+        "Lq": Quantity(_average_of("waiting"), _arrivals_a_step, mean=True),
+        "W_mean": Quantity(_mean_of("sojourn_s"), _a_step, mean=True),
+        "Wq_mean": Quantity(_mean_of("wait_s"), _a_step, mean=True),
+        "Wq_var": Quantity(lambda seen, queue, level: variance(seen.wait_s, seen.counted, level), _of_variance),
+        "P_wait": Quantity(_wait_share, _nothing, mean=True),
+        "mean_batch": Quantity(_average_of("batch"), _arrivals_a_step, mean=True),
+        "busy_fraction": Quantity(_average_of("busy_s"), _nothing, mean=True),
+        "mean_TPOT_token_weighted": Quantity(_token_gap, _a_step, mean=True),
+        "capacity_req_per_s": Quantity(
+            lambda seen, queue, level: ratio(seen.completed, seen.span_s, level), _nothing, mean=True, saturated=True
+        ),
+        "asymptotic_variance_of_time_avg_N": Quantity(
+            lambda seen, queue, level: asymptotic_variance(seen.in_system, seen.half_s, level), _nothing
+        ),
+    }
+)
+"""The table's quantities by name; percentiles of waits and sojourns are understood without a line."""
+
+_PERCENTILE = re.compile(r"(W|Wq)_p([\d.]+)")
+
+
+def quantity(name: str) -> Quantity:
+    """How to read the quantity that a row names."""
+    if match := _PERCENTILE.fullmatch(name):
+        column = {"W": "sojourn_s", "Wq": "wait_s"}[match[1]]
+        return Quantity(_quantile_of(column, float(match[2]) / 100.0), _a_step)
+    return QUANTITIES[name]
+
+
+def is_p99(name: str) -> bool:
+    """Whether a quantity is a 99th percentile, which the full set must know to `P99_WITHIN`."""
+    return name.endswith("_p99")

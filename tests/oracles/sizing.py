@@ -1,0 +1,110 @@
+"""How long to simulate a queue, and how often: decided from its load before anything is run.
+
+Seeds start at `FIRST_SEED` for every queue; how many there are follows from the formulas here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+
+from scipy import stats
+
+from tests.oracles.mapping import Queue
+
+FIRST_SEED = 20_250_101
+FAMILY_ERROR = 0.01
+"""Chance that any row of a correct engine fails, all rows of a run together."""
+
+MEAN_WITHIN, P99_WITHIN = 0.03, 0.06
+"""Largest half-widths in the full set, relative to the oracle."""
+HIGHEST_LOAD, MOST_VARIABLE = 0.95, 4.0
+"""Load and squared coefficient of variation up to which those half-widths are asked for."""
+
+WARMUP_RELAXATIONS, WARMUP_SERVICES = 4.0, 10.0
+WINDOW_RELAXATIONS = 8.0
+ELSEWHERE_SEEDS, ELSEWHERE_RELAXATIONS = 24, 2.0
+"""The budget of queues beyond those limits: so many seeds, each with a window of so many relaxation times."""
+SPARE = 1.3
+"""The formula of `requests_needed` is one of heavy traffic: this much more than it says."""
+RARE = 1e-3
+"""Waits that fewer than this share of requests meet can't be measured to a few percent, and don't decide the size."""
+MOST_LANES, MOST_BLOCK = 256, 3_000_000
+"""Seeds and requests simulated together at most: beyond, memory grows and speed hardly does."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Arrivals from `warmup_s` to `end_s` count; by `horizon_s`, seconds, all of them have been served."""
+
+    warmup_s: float
+    end_s: float
+    horizon_s: float
+    seeds: int
+    lanes: int
+    """Seeds simulated together."""
+
+    def runs(self) -> Iterator[dict[str, float]]:
+        """The `run` sections, one a block of seeds."""
+        for done in range(0, self.seeds, self.lanes):
+            count = min(self.lanes, self.seeds - done)
+            times = {"warmup_s": self.warmup_s, "horizon_s": self.horizon_s}
+            yield {**times, "seed": FIRST_SEED + done, "seeds": count}
+
+
+def in_limits(queue: Queue) -> bool:
+    """Whether the full set must measure this queue to `MEAN_WITHIN` and `P99_WITHIN`."""
+    return queue.load <= HIGHEST_LOAD * (1 + 1e-9) and max(queue.squared_cvs) <= MOST_VARIABLE
+
+
+def level_of(rows: int) -> float:
+    """Error probability of each of `rows` rows (Bonferroni)."""
+    return FAMILY_ERROR / rows
+
+
+def relaxation_s(queue: Queue) -> float:
+    """Time in which the memory of a start fades by e: that of M/M/1 at this load and pace, 1 / (sqrt(mu) - sqrt(lam))^2."""
+    return 1.0 / (queue.capacity_rps * (1.0 - queue.load**0.5) ** 2)
+
+
+def requests_needed(queue: Queue, wait_share: float | None, level: float) -> float:
+    """Requests after which the mean wait's half-width should be `MEAN_WITHIN`.
+
+    2 (ca^2 + cs^2) / (1 - load)^2 is the asymptotic variance of a queue's time average over its squared mean in heavy
+    traffic, in requests (Whitt, Planning queueing simulations, Management Science 35, 1989); with several servers only
+    the share of time with a queue counts.
+    """
+    share = queue.load if wait_share is None else wait_share
+    if share < RARE:
+        return 0.0
+    variance = 2.0 * sum(queue.squared_cvs) / (1.0 - queue.load) ** 2 / share
+    return SPARE * variance * (float(stats.norm.isf(level / 2.0)) / MEAN_WITHIN) ** 2
+
+
+def plan(queue: Queue, requests: float) -> Plan:
+    """A plan that counts at least `requests` requests; for a queue in limits."""
+    window_s = max(WINDOW_RELAXATIONS * relaxation_s(queue), requests / (queue.rate_rps * MOST_LANES))
+    return _plan(queue, window_s, max(ceil(requests / (queue.rate_rps * window_s)), 2))
+
+
+def plan_elsewhere(queue: Queue) -> Plan:
+    """The stated budget of a queue that is too slow to be measured well."""
+    return _plan(queue, ELSEWHERE_RELAXATIONS * relaxation_s(queue), ELSEWHERE_SEEDS)
+
+
+def plan_saturated(queue: Queue, requests: float) -> Plan:
+    """A plan for twice the traffic that can be served: what counts are completions, and a queue that never empties."""
+    seeds = 64
+    warmup_s = WARMUP_SERVICES * queue.service_s
+    end_s = warmup_s + requests / (seeds * queue.capacity_rps)
+    return Plan(warmup_s, end_s, end_s, seeds, seeds)
+
+
+def _plan(queue: Queue, window_s: float, seeds: int) -> Plan:
+    warmup_s = WARMUP_RELAXATIONS * relaxation_s(queue) + WARMUP_SERVICES * queue.service_s
+    end_s = warmup_s + window_s
+    # The longest waits and services of a hundred million requests end in this time.
+    horizon_s = end_s + 20.0 / (queue.capacity_rps - queue.rate_rps) + 20.0 * queue.service_s
+    blocks = ceil(seeds / min(MOST_LANES, max(MOST_BLOCK // (queue.rate_rps * horizon_s), 1)))
+    return Plan(warmup_s, end_s, horizon_s, seeds, ceil(seeds / blocks))
