@@ -37,7 +37,7 @@ class GapHistogram:
         self.seeds, self.low = seeds, 0
         self.count = np.zeros((seeds, 0))
         self.total, self.top = np.zeros(seeds), np.zeros(seeds)
-        self._open: list[tuple[NDArray[np.int32], NDArray[np.int32], Floats]] = []
+        self._open: list[tuple[NDArray[np.int64], NDArray[np.int32], Floats]] = []
         self._size = 0
 
     def add_steps(self, steps: Steps) -> None:
@@ -46,7 +46,8 @@ class GapHistogram:
         self.total += np.bincount(
             steps.seed, steps.n * steps.k * (steps.d + steps.slope * (0.5 * (steps.k - 1))), self.seeds
         )
-        np.maximum.at(self.top, steps.seed, last)
+        larger = (last > self.top.take(steps.seed)).nonzero()[0]
+        np.maximum.at(self.top, steps.seed[larger], last[larger])
         low, high = _bucket(steps.d), _bucket(last)
         one = low == high
         self._add(steps.seed[one], low[one], (steps.n * steps.k)[one])
@@ -55,7 +56,7 @@ class GapHistogram:
             wide = Steps(steps.seed[many], steps.n[many], steps.d[many], steps.slope[many], steps.k[many])
             self._add(*_spread_out(wide, low[many], high[many]))
 
-    def spread(self, gaps: Floats, seed: NDArray[np.int32]) -> Spread:
+    def spread(self, gaps: Floats, seed: NDArray[np.int64]) -> Spread:
         """Figures of all gaps, those given one by one included: ``gaps`` (m,) of ``seed`` (m,)."""
         self._add(seed, _bucket(gaps), np.ones(gaps.size))
         self._flush()
@@ -64,7 +65,7 @@ class GapHistogram:
         np.maximum.at(top, seed, gaps)
         return self._figures(total, top)
 
-    def _add(self, seed: NDArray[np.int32], bucket: NDArray[np.int32], weight: Floats) -> None:
+    def _add(self, seed: NDArray[np.int64], bucket: NDArray[np.int32], weight: Floats) -> None:
         if seed.size:
             self._open.append((seed, bucket, weight))
             self._size += seed.size
@@ -83,7 +84,7 @@ class GapHistogram:
         else:
             self.count = np.zeros((self.seeds, high - low))
         self.low, width = low, high - low
-        flat = seed * np.int64(width) + (bucket - low)
+        flat = seed * width + (bucket - low)
         self.count += np.bincount(flat, weight, self.seeds * width).reshape(self.seeds, width)
 
     def _figures(self, total: Floats, top: Floats) -> Spread:
@@ -107,7 +108,7 @@ class GapHistogram:
 
 def _spread_out(
     steps: Steps, low: NDArray[np.int32], high: NDArray[np.int32]
-) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
+) -> tuple[NDArray[np.int64], NDArray[np.int32], Floats]:
     """Runs whose steps lie in several buckets: (seed, bucket, gaps) with the steps between each bucket's edges."""
     spans = high - low + 1
     entry = np.repeat(np.arange(spans.size), spans)

@@ -22,26 +22,33 @@ class Meter:
         self.seeds, self.replicas, self.warmup_s = seeds, replicas, warmup_s
         self.horizon_s = np.inf if horizon_s is None else horizon_s
         self.busy, self.batch = np.zeros(seeds), np.zeros(seeds)
-        self.limit = np.zeros(seeds * len(LIMITS))
+        self.limit = np.zeros((seeds, len(LIMITS)))
         self.gaps = GapHistogram(seeds)
 
     def __call__(self, log: StepLog) -> None:
         """Take in a piece of the step log; steps that reach over an edge of the window count by the part inside."""
-        seed = log.lane // self.replicas
+        seed = log.lane.astype(np.int64)
+        if self.replicas > 1:
+            seed //= self.replicas
         t1 = log.t1
         inside = np.minimum(t1, self.horizon_s) - np.maximum(log.t0, self.warmup_s)
         np.maximum(inside, 0.0, out=inside)
         self.busy += np.bincount(seed, inside, self.seeds)
         self.batch += np.bincount(seed, inside * log.worked, self.seeds)
-        self.limit += np.bincount(seed * len(LIMITS) + log.limit, inside, self.limit.size)
+        for code in range(1, len(LIMITS)):
+            at = (log.limit == code).nonzero()[0]
+            if at.size:
+                self.limit[:, code] += np.bincount(seed[at], inside[at], self.seeds)
         self.gaps.add_steps(decoding_steps(log, t1, seed, self.warmup_s, self.horizon_s))
 
     def usage(self, run: FleetRun) -> Usage:
         """What the replicas were busy with."""
         window: Floats = np.maximum(run.horizon_s - self.warmup_s, 0.0)
-        return Usage(window, self.busy, self.batch, self.limit.reshape(self.seeds, len(LIMITS)), self.replicas)
+        limit = self.limit.copy()
+        limit[:, 0] = self.busy - limit.sum(axis=1)
+        return Usage(window, self.busy, self.batch, np.maximum(limit, 0.0), self.replicas)
 
     def itl(self, run: FleetRun) -> Spread:
         """All gaps whose second token came in the window; quantiles within 0.4 %, mean and maximum exact."""
         kept = run.stall_gap_end_s >= self.warmup_s
-        return self.gaps.spread(run.stall_gaps[kept], run.stall_gap_lane[kept] // self.replicas)
+        return self.gaps.spread(run.stall_gaps[kept], run.stall_gap_lane[kept].astype(np.int64) // self.replicas)

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 class Steps:
     """Runs of k steps of d, d + slope, ... seconds in which n requests decode; all arrays (m,)."""
 
-    seed: NDArray[np.int32]
+    seed: NDArray[np.int64]
     n: Floats
     d: Floats
     slope: Floats
@@ -29,7 +29,7 @@ class Steps:
 
 
 def decoding_steps(
-    log: StepLog, t1: Floats, seed: NDArray[np.int32], warmup_s: float, horizon_s: float
+    log: StepLog, t1: Floats, seed: NDArray[np.int64], warmup_s: float, horizon_s: float
 ) -> Steps:
     """The steps that gave somebody another token and ended in [warmup_s, horizon_s]; ``t1`` and ``seed`` are the log's."""
     use = (log.decoding > 0) & (t1 >= warmup_s) & (t1 <= horizon_s)

@@ -35,13 +35,13 @@ class Choice:
 class ParamInfo:
     """Everything that is known about one setting.
 
-    path: as asked for. form: what it holds ("choices": a list of distinct choices, "row": one of
-    fixed length). label, help, why: what it is
-    called, what it means, why this default. unit: of a number. low, high: bounds of a number, both accepted. step: of
-    a widget (None: steps by ratio). usual: the range a slider spans. log: whether a slider steps by ratio. flag: the
-    engine's name. null: what null stands for (None: null is refused). default: plain JSON value. shortest, longest:
-    characters of a text, items of a list. headings: labels of the sections around it, outermost first. kind: the tag
-    of the object that has this key ("" when every object has it). available: whether it can be set yet at all.
+    path: as asked for. form: what it holds ("choices": a list of distinct choices, "row": one of fixed length).
+    label, help, why: what it is called, what it means, why this default. unit: of a number. low, high: bounds of a
+    number, both accepted. step: of a widget (None: steps by ratio). usual: the range a slider spans. log: whether a
+    slider steps by ratio. flag: the engine's name. null: what null stands for (None: null is refused). default: plain
+    JSON value. shortest, longest: characters of a text, items of a list. headings: labels of the sections around it,
+    outermost first. kind: the tag of the object that has this key ("" when every object has it). available: whether
+    it can be set yet at all.
     """
 
     path: str
@@ -166,8 +166,9 @@ def _items(own: ParamInfo, path: str, part: Any, headings: tuple[str, ...]) -> I
             yield from _items(own, f"{path}.{index}", column, (*headings, own.label))
     elif node.kind == "leaf" and field is not None:
         yield _info(path, field, node, headings, own.kind, why=own.why)
-    elif node.kind == "leaf":
-        yield replace(own, path=path, form=_form(node), default=None, headings=headings, shortest=None, longest=None)
+    else:
+        form = _form(node)
+        yield replace(own, path=path, form=form, default=None, headings=headings, shortest=None, longest=None)
 
 
 def _first(node: anatomy.Node) -> type[Section]:
@@ -240,7 +241,7 @@ def _accepted(info: ParamInfo) -> str:
         case "switch":
             return "true or false"
         case "text":
-            return f"a text of {info.shortest or 0} to {info.longest} characters"
+            return f"a text of {info.shortest or 0} to {figure(info.longest)} characters"
         case "row":
             return f"a list of {info.shortest} numbers"
         case "list":

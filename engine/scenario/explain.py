@@ -61,7 +61,7 @@ def _locate(location: tuple[int | str, ...]) -> tuple[str, type[Section]]:
 def _schema(value: Any) -> Problem:
     newer = isinstance(value, int) and value > SCHEMA
     reason = "is newer than this version can read" if newer else "is not a known version"
-    return Problem("schema", show(value), reason, f"use schema {SCHEMA}")
+    return Problem("schema", repr(value) if isinstance(value, float) else show(value), reason, f"use schema {SCHEMA}")
 
 
 def _unknown(path: str, holder: type[Section]) -> Problem:

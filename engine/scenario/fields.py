@@ -104,6 +104,11 @@ def kind_of(key: str, otherwise: str) -> Callable[[Any], str | None]:
     return read
 
 
+def broken(problems: tuple[Problem, ...]) -> PydanticCustomError:
+    """What a validator raises: the problems travel inside, fields relative to what is validated."""
+    return PydanticCustomError("rules", "{said}", {"problems": problems, "said": " / ".join(map(str, problems))})
+
+
 class Section(BaseModel):
     """Base of every object in the document: immutable, no unknown keys, no conversion between types."""
 
@@ -117,7 +122,7 @@ class Section(BaseModel):
     def _obey_rules(self) -> Self:
         problems = tuple(self.rules())
         if problems:
-            raise PydanticCustomError("rules", "broken rules", {"problems": problems})
+            raise broken(problems)
         return self
 
 
@@ -174,7 +179,7 @@ class Table(Mapping[str, Scalar]):
             raise PydanticCustomError("dict_type", "not an object")
         problems = tuple(cls._faults(value))
         if problems:
-            raise PydanticCustomError("rules", "broken rules", {"problems": problems})
+            raise broken(problems)
         return Table(value)
 
     @classmethod
@@ -200,5 +205,5 @@ def only_numbers(table: Table) -> Table:
         if isinstance(value, bool) or not isinstance(value, int | float)
     )
     if problems:
-        raise PydanticCustomError("rules", "broken rules", {"problems": problems})
+        raise broken(problems)
     return table

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from engine.scenario import token as tokens
 from engine.scenario.difference import difference, merge
@@ -91,9 +91,11 @@ def open_link(link: str) -> Opened:
 def _parts(link: str) -> tuple[str | None, str | None]:
     """(preset name, token), each None where the link has none."""
     link = link.strip()
-    query = urlsplit(link).query if "://" in link else link.partition("?")[2] if "?" in link else link
+    address, mark, query = link.partition("#")[0].rpartition("?")
+    if not mark and "/" in query:
+        address, query = query, ""
     if "=" not in query.rstrip("="):
-        return (None, query or None) if query == link else (None, None)
+        return None, query if query and not address else None
     found = dict(reversed(parse_qsl(query, keep_blank_values=True)))
     return found.get("p"), found.get("s")
 
@@ -102,7 +104,8 @@ def _read(token: str, name: str | None) -> Scenario:
     try:
         schema, content = tokens.decode(token)
     except TokenError as error:
-        base, _ = _base(error.readable.pop(_STATE, None), name)
+        state = error.readable.pop(_STATE, None)
+        base, _ = _base(state, name) if state is not None or name is None else (_scenarios()[name], True)
         nearest = nearest_valid(merge(base.to_dict(), error.readable), base)
         raise LinkError(error.kind, (Problem("link", "", error.reason, error.remedy),), nearest) from None
     base, known = _base(content.pop(_STATE, None), name)

@@ -402,8 +402,10 @@ class Lockstep:
         t1 = _end(s.t, d, slope, k)
         i = ((t1 > s.ta) & (k > 1) & ~s.wait).nonzero()[0]
         if i.size:
-            k[i] = _steps_to(s.t[i], d[i], slope[i], k[i], s.ta[i])
-            t1[i] = _end(s.t[i], d[i], slope[i], k[i])
+            t, di, si = s.t.take(i), d.take(i), slope.take(i)
+            ki = _steps_to(t, di, si, k.take(i), s.ta.take(i))
+            k[i] = ki
+            t1[i] = _end(t, di, si, ki)
         i = (t1 > s.hz).nonzero()[0]
         if i.size:
             self._cut(w, i, d, slope, k, t1)
@@ -437,13 +439,15 @@ class Lockstep:
             read = k[w.going] * w.q[w.going]
             s.part_left[w.going] -= read
             s.part_ctx[w.going] += read
-        for i, request in w.joins:
-            self._first_tokens(i, request)
+        if w.joins:
+            lanes, requests = zip(*w.joins, strict=True)
+            self._first_tokens(*(w.joins[0] if len(lanes) == 1 else (np.concatenate(lanes), np.concatenate(requests))))
         i = (s.next_key <= s.step).nonzero()[0]
         while i.size:
             i = self._complete(i)
 
     def _first_tokens(self, i: Ints, request: Ints) -> None:
+        """Requests that finished their prompt make a token; a lane may have several."""
         s = self.s
         t = s.t.take(i)
         ctx = self.prompt.take(request)
@@ -459,14 +463,13 @@ class Lockstep:
                 self.stalls.append((gap, t[resumed], s.lane[lanes]))
                 first = ~resumed
                 request, t = request[first], t[first]
-        s.ctx[i] += ctx
+        np.add.at(s.ctx, i, ctx)
         self.first[request] = t
 
     def _complete(self, i: Ints) -> Ints:
         """Let one request that made its last token go from each lane of ``i``; returns the lanes that have another."""
         s = self.s
-        rows = s.key.take(i, axis=0)
-        column = rows.argmin(axis=1)
+        column = s.next_col.take(i)
         request = s.rid.reshape(-1).take(i * s.width + column)
         self.finish[request] = s.t.take(i)
         output = self.output.take(request)
@@ -475,7 +478,7 @@ class Lockstep:
         s.ctx[i] -= self.prompt.take(request) + output - 1
         if self.reserve:
             s.reserved[i] -= size + output
-        s.remove(i, column, rows)
+        s.remove(i, column)
         return i[s.next_key.take(i) <= s.step.take(i)]
 
 

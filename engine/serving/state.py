@@ -19,7 +19,7 @@ class LaneState:
     """Arrays over the live lanes; row i of every array belongs to lane ``lane[i]``."""
 
     PER_LANE = (
-        "lane", "t", "hz", "step", "head", "n_slot", "next_key", "held", "reserved", "ctx", "base_at", "seq_s", "kv_s", "pair_s", "cap",
+        "lane", "t", "hz", "step", "head", "n_slot", "next_key", "next_col", "held", "reserved", "ctx", "base_at", "seq_s", "kv_s", "pair_s", "cap",
         "max_seqs", "budget", "part", "part_left", "part_ctx", "n_back",
     )  # fmt: skip
 
@@ -32,6 +32,7 @@ class LaneState:
         self.head: Ints = lanes.start[:-1].astype(np.int64)  # next of the queue that was never admitted
         self.n_slot: Ints = np.zeros(count, np.int64)
         self.next_key: Ints = np.full(count, NEVER, np.int64)
+        self.next_col: Ints = np.zeros(count, np.int64)  # column of the request that next_key belongs to
         self.held: Ints = np.zeros(count, np.int64)  # KV tokens held
         self.reserved: Ints = np.zeros(count, np.int64)  # KV tokens promised to running requests (policy reserve)
         self.ctx: Ints = np.zeros(count, np.int64)  # sum of the decoding requests' contexts
@@ -48,6 +49,7 @@ class LaneState:
         self.n_back: Ints = np.zeros(count, np.int64)  # preempted requests waiting at the front of the queue
         self.back = np.empty((count, 0), np.int64)  # a stack a lane: last preempted, first served
         self.width = 8
+        self.fullest = 0  # at least the most slots in use in any lane
         self.key = np.full((count, self.width), NEVER, np.int32)
         self.rid = np.full((count, self.width), -1, np.int32)
         self.rows = np.arange(count)
@@ -62,35 +64,34 @@ class LaneState:
     def insert(self, i: Ints, request: Ints, key: Ints) -> None:
         """Give each lane of ``i`` (no repeats) one more running request that makes its last token at step ``key``."""
         at = self.n_slot.take(i)
-        if at.max() >= self.width:
-            self._widen()
+        self.fullest += 1
+        if self.fullest > self.width:
+            self.fullest = int(self.n_slot.max()) + 1
+            if self.fullest > self.width:
+                self._widen()
         flat = i * self.width + at
         self.key.reshape(-1)[flat] = key
         self.rid.reshape(-1)[flat] = request
         self.n_slot[i] = at + 1
-        self.next_key[i] = np.minimum(self.next_key.take(i), key)
+        before = self.next_key.take(i)
+        sooner = key < before
+        self.next_key[i] = np.where(sooner, key, before)
+        self.next_col[i] = np.where(sooner, at, self.next_col.take(i))
 
-    def remove(self, i: Ints, column: Ints, rows: NDArray[np.int32] | None = None) -> None:
-        """Take the request in ``column`` of each lane of ``i`` (no repeats) out; the last one moves into its place.
-
-        ``rows``: the lanes' keys, where the caller has them at hand; they are overwritten.
-        """
-        if rows is None:
-            rows = self.key.take(i, axis=0)
+    def remove(self, i: Ints, column: Ints) -> None:
+        """Take the request in ``column`` of each lane of ``i`` (no repeats) out; the last one moves into its place."""
         last = self.n_slot.take(i) - 1
         start = i * self.width
         hole, end = start + column, start + last
         key, rid = self.key.reshape(-1), self.rid.reshape(-1)
-        moved = key.take(end)
-        key[hole] = moved
+        key[hole] = key.take(end)
         key[end] = NEVER
         rid[hole] = rid.take(end)
         rid[end] = -1
-        flat, start = rows.reshape(-1), np.arange(0, rows.size, self.width)
-        flat[start + column] = moved
-        flat[start + last] = NEVER
         self.n_slot[i] = last
-        self.next_key[i] = rows.min(axis=1)
+        column = self.key.take(i, axis=0).argmin(axis=1)
+        self.next_col[i] = column
+        self.next_key[i] = key.take(start + column)
 
     def push_back(self, i: Ints, request: Ints) -> None:
         """Put a preempted request at the front of the queue of each lane of ``i`` (no repeats)."""

@@ -43,4 +43,3 @@ class Requests:
 
     def __len__(self) -> int:
         return self.arrival_s.size
-

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine import Result, Scenario, simulate
-from engine.outcome.gaps import pooled_gaps
 from engine.serving import COMPLETED
 from tests.oracles.sizing import Plan
 
@@ -76,7 +76,7 @@ def _look(result: Result, plan: Plan) -> Seen:
         ended = np.where(np.isnan(until), plan.horizon_s, until)
         halves = [
             np.bincount(seed, np.maximum(np.minimum(ended, hi) - np.maximum(a.arrival_s, lo), 0.0), minlength=seeds)
-            for lo, hi in zip(edges, edges[1:], strict=False)
+            for lo, hi in pairwise(edges)
         ]
         return np.stack(halves, axis=1)
 
@@ -91,6 +91,6 @@ def _look(result: Result, plan: Plan) -> Seen:
         waiting=integral(a.scheduled_s),
         batch=result.usage.batch_s,
         busy_s=result.usage.busy_s,
-        gap_s=pooled_gaps(result.run, plan.warmup_s).per_seed["mean"],
+        gap_s=result.meter.itl(result.run).per_seed["mean"],
         completed=np.bincount(seed[done & (a.finish_s >= plan.warmup_s)], minlength=seeds),
     )

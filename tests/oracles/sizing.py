@@ -30,7 +30,7 @@ SPARE = 1.3
 """The formula of `requests_needed` is one of heavy traffic: this much more than it says."""
 RARE = 1e-3
 """Waits that fewer than this share of requests meet can't be measured to a few percent, and don't decide the size."""
-MOST_LANES, MOST_BLOCK = 256, 3_000_000
+MOST_LANES, MOST_BLOCK = 256, 6_000_000
 """Seeds and requests simulated together at most: beyond, memory grows and speed hardly does."""
 
 
@@ -64,7 +64,7 @@ def level_of(rows: int) -> float:
 
 
 def relaxation_s(queue: Queue) -> float:
-    """Time in which the memory of a start fades by e: that of M/M/1 at this load and pace, 1 / (sqrt(mu) - sqrt(lam))^2."""
+    """Time in which the memory of a start fades: that of M/M/1 at this load and pace, 1 / (sqrt(mu) - sqrt(lam))^2."""
     return 1.0 / (queue.capacity_rps * (1.0 - queue.load**0.5) ** 2)
 
 
@@ -84,7 +84,7 @@ def requests_needed(queue: Queue, wait_share: float | None, level: float) -> flo
 
 def plan(queue: Queue, requests: float) -> Plan:
     """A plan that counts at least `requests` requests; for a queue in limits."""
-    window_s = max(WINDOW_RELAXATIONS * relaxation_s(queue), requests / (queue.rate_rps * MOST_LANES))
+    window_s = max(WINDOW_RELAXATIONS * relaxation_s(queue), min(requests, MOST_BLOCK) / (queue.rate_rps * MOST_LANES))
     return _plan(queue, window_s, max(ceil(requests / (queue.rate_rps * window_s)), 2))
 
 

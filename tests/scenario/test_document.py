@@ -12,7 +12,18 @@ import pytest
 from hypothesis import given, settings
 from pydantic import ValidationError
 
-from engine.scenario import Lognormal, Problem, Scenario, ScenarioError, Spike, Steady, changes, parse_set
+from engine.scenario import (
+    Batching,
+    Fleet,
+    Lognormal,
+    Problem,
+    Scenario,
+    ScenarioError,
+    Spike,
+    Steady,
+    changes,
+    parse_set,
+)
 from tests.scenario.strategies import documents, scenarios
 
 
@@ -58,6 +69,12 @@ def test_scenarios_cannot_be_changed() -> None:
     table = Scenario.from_dict({"model": {"custom": {"layers": 80}}}).model.custom
     with pytest.raises(TypeError):
         table["layers"] = 81  # type: ignore[index]
+
+
+def test_parts_can_be_made_by_themselves_and_keep_their_rules() -> None:
+    assert Scenario.from_dict({"traffic": {"shape": Spike(factor=7)}, "fleet": Fleet(replicas=3)}).fleet.replicas == 3
+    with pytest.raises(ValidationError, match="max_num_batched_tokens: 8 is below max_num_seqs"):
+        Batching(max_num_batched_tokens=8)
 
 
 def test_attributes_are_named_like_the_keys() -> None:

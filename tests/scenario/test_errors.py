@@ -64,6 +64,8 @@ CASES: list[tuple[str, Any, str]] = [
     ),
     ("not an object", {"run": None}, "run: null is not an object; give an object"),
     ("not a list", {"slo": {}}, "slo: {} is not a list; give a list of 0 to 20 items"),
+    ("null item", {"slo": [None]}, "slo.0: null is not an object; give an object"),
+    ("number for a class", traffic(classes=[{}, 3]), "traffic.classes.1: 3 is not an object; give an object"),
     ("no class", traffic(classes=[]), "traffic.classes: [] is shorter than 1; give a list of 1 to 32 items"),
     ("line break", {"name": "a\nb"}, 'name: "a\\nb" contains control characters; give one line of printable text'),
     # keys
@@ -223,6 +225,7 @@ CASES: list[tuple[str, Any, str]] = [
     ),
     # versions
     ("newer", {"schema": 2}, "schema: 2 is newer than this version can read; use schema 1"),
+    ("true", {"schema": True}, "schema: true is not a known version; use schema 1"),
     ("older", {"schema": 0}, "schema: 0 is not a known version; use schema 1"),
     ("no version", {"schema": "1"}, 'schema: "1" is not a known version; use schema 1'),
     # no document at all

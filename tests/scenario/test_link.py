@@ -115,7 +115,18 @@ def test_ways_to_write_a_link(link: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "link", ["", "  ", "https://example.org/", "https://example.org/start", "http://a/b?embed=true"]
+    "link",
+    [
+        "",
+        "  ",
+        "https://example.org/",
+        "https://example.org/start",
+        "http://a/b?embed=true",
+        "localhost:8501/start",
+        "http://[/?",
+        "?",
+        "#",
+    ],
 )
 def test_no_link_is_the_first_preset(link: str) -> None:
     assert open_link(link).scenario == preset("monday").scenario
@@ -177,6 +188,12 @@ def test_truncated_anywhere() -> None:
         assert error.kind == "truncated"
         kept = changes(Scenario().to_dict(), error.nearest.to_dict())
         assert kept.items() <= whole.items(), "nothing is made up"
+
+
+def test_what_is_lost_of_a_preset_with_changes_is_the_preset() -> None:
+    link = to_query(Scenario().replace({"fleet.replicas": 9}), "average-lies")
+    assert broken(link[:20]).nearest == preset("average-lies").scenario
+    assert broken(link[:-6] + "AAAAAA").nearest == preset("average-lies").scenario
 
 
 def test_damaged_and_mended() -> None:

@@ -125,12 +125,22 @@ def test_poisson_gaps_are_independent() -> None:
     assert abs(stats.spearmanr(gap[:-1], gap[1:]).statistic) < 4 / np.sqrt(gap.size)
 
 
-@pytest.mark.parametrize("spread", [0.1, 0.5, 2.0, 6.0])
+def gamma_law(spread: float) -> Any:
+    return stats.gamma(a=1 / spread**2, scale=spread**2)
+
+
+@pytest.mark.parametrize("spread", [0.01, 0.1, 0.5, 2.0, 10.0])
 def test_gamma_gaps_are_gamma(spread: float) -> None:
-    law = stats.gamma(a=1 / spread**2, scale=spread**2)
-    settings = {"process": "gamma", "cv": spread}
-    assert stats.kstest(gaps(settings, stream(1, "arrivals").random(8000)), law.cdf).pvalue > 0.01
-    assert np.allclose(gaps(settings, GRID), law.ppf(GRID), rtol=1e-9)
+    sample = gaps({"process": "gamma", "cv": spread}, stream(1, "arrivals").random(8000))
+    assert stats.kstest(sample, gamma_law(spread).cdf).pvalue > 0.01
+
+
+@pytest.mark.parametrize(("spread", "error"), [(0.01, 1e-10), (0.5, 1e-10), (1.01, 1e-10), (3.0, 1e-10), (20.0, 1e-8)])
+def test_gamma_gaps_are_interpolated_within_the_stated_error(spread: float, error: float) -> None:
+    rare = 2.0 ** -np.arange(2, 54)
+    uniforms = np.concatenate((UNIFORMS, rare, 1 - rare))
+    exact = gamma_law(spread).ppf(uniforms)
+    assert np.allclose(gaps({"process": "gamma", "cv": spread}, uniforms), exact, rtol=error, atol=1e-290)
 
 
 def test_gamma_with_cv_one_is_poisson() -> None:

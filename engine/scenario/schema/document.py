@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from typing import Literal
 
 from engine.scenario import availability
 from engine.scenario.errors import Problem, show
@@ -25,8 +24,8 @@ MAX_REQUESTS = 20_000_000  # first attempts, all seeds together
 class Document(Section):
     """Everything that a run depends on, as the document writes it."""
 
-    schema_number: Literal[1] = param(
-        1,
+    schema_number: int = param(
+        SCHEMA,
         alias="schema",
         label="Schema",
         unit="version",

@@ -1,0 +1,77 @@
+"""Runs a case, holds every row against its estimate, and lays the figures out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tests.oracles.estimate import Estimate, is_p99, quantity
+from tests.oracles.mapping import MAPPINGS, Queue
+from tests.oracles.rows import Case, Row
+from tests.oracles.seen import watch
+from tests.oracles.sizing import MEAN_WITHIN, P99_WITHIN, Plan, plan_saturated
+
+SATURATED_REQUESTS = 60_000
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One row, what the engine makes of it, and what a step may add."""
+
+    row: Row
+    estimate: Estimate
+    step: float
+
+    @property
+    def passes(self) -> bool:
+        """The rule: as near as the half-width and one step."""
+        return abs(self.estimate.value - self.row.value) <= self.estimate.half_width + self.step
+
+    @property
+    def sharp(self) -> bool:
+        """Whether the half-width is what the full set asks for; less than a step need not be resolved."""
+        if is_p99(self.row.quantity):
+            return self.estimate.half_width <= max(P99_WITHIN * self.row.value, self.step)
+        if quantity(self.row.quantity).mean:
+            return self.estimate.half_width <= max(MEAN_WITHIN * self.row.value, self.step)
+        return True
+
+    def line(self) -> str:
+        """The row's line of the table."""
+        e, known = self.estimate, self.row.value
+        relative = f"{e.half_width / known:9.2%}" if known else f"{'-':>9}"
+        mark = ("" if self.passes else "  FAILS") if self.row.compared else "  reported only"
+        return (
+            f"{self.row.quantity:34}{e.value:>13.6g}{known:>13.6g}{e.half_width:>12.3g}{relative}{self.step:>11.2g}"
+            f"{e.value - known:>12.3g}{mark}"
+        )
+
+
+HEADER = f"{'quantity':34}{'estimate':>13}{'oracle':>13}{'half-width':>12}{'relative':>9}{'one step':>11}{'off by':>12}"
+
+
+def queue_of(case: Case) -> Queue:
+    """The case's queue as a scenario."""
+    return MAPPINGS[case.family](case.parameters)
+
+
+def judge(case: Case, plan: Plan, level: float) -> list[Verdict]:
+    """Simulate a case by its plan and hold all its rows against it, each with an interval of error `level`."""
+    queue = queue_of(case)
+    seen = {False: watch(queue.document, plan)}
+    assert not seen[False].unserved.sum(), "every counted request is served by the horizon"
+    assert seen[False].counted.all(), "every seed has counted requests"
+    if any(quantity(row.quantity).saturated for row in case.rows):
+        seen[True] = watch(queue.saturated(), plan_saturated(queue, SATURATED_REQUESTS))
+    verdicts = []
+    for row in case.rows:
+        q = quantity(row.quantity)
+        verdicts.append(Verdict(row, q.read(seen[q.saturated], queue, level), q.step(queue, row.value)))
+    return verdicts
+
+
+def table(case: Case, plan: Plan, verdicts: Sequence[Verdict]) -> str:
+    """The case's figures, a line a row."""
+    load = queue_of(case).load
+    title = f"{case.name}: load {load:.3f}, {plan.seeds} seeds of {plan.end_s - plan.warmup_s:.0f} s"
+    return "\n".join([title, HEADER, *(v.line() for v in verdicts)])

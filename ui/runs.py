@@ -1,0 +1,110 @@
+"""Answers to scenarios, kept for all sessions: a first one at once, the whole one from another process."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import streamlit as st
+
+from engine.outcome.story import Story
+from engine.scenario import Scenario, ScenarioError
+from engine.traffic import Trace
+from ui import work
+from ui.jobs import Job, Jobs
+
+MOST_REQUESTS = int(os.environ.get("HEADROOM_MAX_REQUESTS", "3000000"))
+"""Above, a scenario is refused here: a server has other visitors."""
+_AT_ONCE = 15_000
+"""Requests of a whole run that is fast enough to need no first answer."""
+_INLINE = 100_000
+"""Requests above which not even a first answer is computed in the server's own process."""
+_KEPT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is known about a scenario; `final` unless it is the first answer from the beginning of each run."""
+
+    story: Story
+    final: bool
+
+
+class Runs:
+    """A bounded store of answers. The same question from two sessions at once is computed once."""
+
+    def __init__(self) -> None:
+        self.jobs = Jobs()
+        self._answers: OrderedDict[str, Answer] = OrderedDict()
+        self._lock = threading.Lock()
+        self._one_at_a_time = threading.Lock()
+
+    def known(self, scenario: Scenario) -> Answer | None:
+        """The best answer so far, without computing anything."""
+        with self._lock:
+            answer = self._answers.get(scenario.token)
+            if answer is not None:
+                self._answers.move_to_end(scenario.token)
+            return answer
+
+    def first(self, scenario: Scenario, trace: Trace | None = None) -> Answer | None:
+        """An answer within a fraction of a second: the best known, else from the beginning of each run.
+
+        None when even that would take long. Raises `ScenarioError` (doesn't fit, too large for this server).
+        """
+        refuse_too_large(scenario, trace)
+        answer = self.known(scenario)
+        total = work.expected_requests(scenario, trace)
+        if answer is not None:
+            return answer
+        small = total <= _AT_ONCE
+        lanes = scenario.run.seeds * scenario.fleet.replicas
+        if not small and min(total, lanes * work.REQUESTS_PER_LANE) > _INLINE:
+            return None
+        # One computation at a time: several at once take each other's turns at the interpreter and all get slow.
+        with self._one_at_a_time:
+            answer = self.known(scenario)
+            if answer is None:
+                found = (work.whole if small else work.beginning)(scenario, trace)
+                answer = self.keep(scenario, Answer(found, final=small))
+        return answer
+
+    def whole(self, scenario: Scenario, trace: Trace | None = None) -> Job:
+        """The job that computes the whole answer; ask again until it is over."""
+        job = self.jobs.ask(scenario.token, work.whole, scenario, trace)
+        if job.state == "done":
+            self.keep(scenario, Answer(job.result, final=True))
+        return job
+
+    def keep(self, scenario: Scenario, answer: Answer) -> Answer:
+        """Remember an answer, a final one for good."""
+        with self._lock:
+            known = self._answers.get(scenario.token)
+            if known is None or not known.final:
+                self._answers[scenario.token] = answer
+            self._answers.move_to_end(scenario.token)
+            while len(self._answers) > _KEPT:
+                self._answers.popitem(last=False)
+            return self._answers[scenario.token]
+
+
+def refuse_too_large(scenario: Scenario, trace: Trace | None = None) -> None:
+    """Raise `ScenarioError` for a run that is larger than this server takes."""
+    total = work.expected_requests(scenario, trace)
+    if total > MOST_REQUESTS:
+        raise ScenarioError.of(
+            "run",
+            f"{total:,.0f}",
+            f"requests are expected, and this server simulates at most {MOST_REQUESTS:,} a run",
+            "lower the requests per second, the simulated time or the repetitions, or use the command line",
+        )
+
+
+@st.cache_resource(show_spinner=False)
+def shared() -> Runs:
+    """The one store of the server."""
+    return Runs()

@@ -1,0 +1,46 @@
+"""What a worker process does: from a scenario to its story. Imports no Streamlit, so that a worker starts quickly."""
+
+from __future__ import annotations
+
+from engine.outcome.story import Story, story
+from engine.scenario import Scenario
+from engine.study import simulate
+from engine.traffic import Trace
+
+REQUESTS_PER_LANE = 600
+"""Of a first answer: a run's time follows the requests of a replica, hardly the number of replicas and repetitions."""
+
+
+def whole(scenario: Scenario, trace: Trace | None = None) -> Story:
+    """The story of the whole run. Raises `ScenarioError` and `TraceError`."""
+    return story(simulate(scenario, trace), scenario)
+
+
+def beginning(scenario: Scenario, trace: Trace | None = None) -> Story:
+    """The story of the beginning of each run, with a warm-up that leaves something to count."""
+    shorter = scenario.replace({"run.warmup_s": min(scenario.run.warmup_s, round(beginning_s(scenario, trace) / 4, 3))})
+    return story(simulate(shorter, trace, requests_per_lane=REQUESTS_PER_LANE), scenario)
+
+
+def beginning_s(scenario: Scenario, trace: Trace | None = None) -> float:
+    """About how much of each run the beginning is, seconds."""
+    wanted = REQUESTS_PER_LANE * scenario.fleet.replicas
+    traffic, horizon = scenario.traffic, scenario.run.horizon_s
+    if traffic.process == "trace" and trace is not None:
+        times = trace.arrival_s
+        return float(times[min(wanted, times.size - 1)]) / traffic.trace.speed
+    low, high = 0.0, horizon or 0.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        below = traffic.rate_rps * traffic.shape.mean_factor(middle) * middle < wanted
+        low, high = (middle, high) if below else (low, middle)
+    return high
+
+
+def expected_requests(scenario: Scenario, trace: Trace | None = None) -> float:
+    """About how many requests the whole run simulates, all repetitions together."""
+    run, traffic = scenario.run, scenario.traffic
+    if traffic.process == "trace":
+        return float(run.seeds * len(trace)) if trace is not None else 0.0
+    horizon = run.horizon_s or 0.0
+    return traffic.rate_rps * traffic.shape.mean_factor(horizon) * horizon * run.seeds
