@@ -20,6 +20,8 @@ from typing import Any, Literal
 State = Literal["waiting", "running", "done", "failed", "dropped"]
 
 _POLL_S = 0.05
+_REMEMBERED_S = 60.0
+"""How long a job that ended can be asked for."""
 
 
 class WorkerLost(RuntimeError):
@@ -65,22 +67,24 @@ class Jobs:
             self._context.set_forkserver_preload(["ui.work"])
 
     def ask(self, key: str, function: Callable[..., Any], *arguments: Any) -> Job:
-        """The job under a key: the one that waits, runs or has just ended, else a new one. Says that somebody waits.
-
-        A finished job is handed out once: then it is forgotten.
-        """
+        """The job under a key: the one that waits, runs or ended lately, else a new one. Says that somebody waits."""
         with self._changed:
             self._start_threads()
             job = self._jobs.get(key)
             if job is not None and job.state != "dropped":
                 job.asked_at = time.monotonic()
-                if job.over:
-                    del self._jobs[key]
                 return job
             job = self._jobs[key] = Job(key, function, arguments)
             self._forget_old()
             self._changed.notify()
             return job
+
+    def forget(self, key: str) -> None:
+        """Make the next `ask` start anew, after a failure."""
+        with self._changed:
+            job = self._jobs.get(key)
+            if job is not None and job.over:
+                del self._jobs[key]
 
     def ahead(self, job: Job) -> int:
         """How many jobs are before this one."""
@@ -111,13 +115,12 @@ class Jobs:
             self._run(job)
 
     def _next(self) -> Job | None:
-        now = time.monotonic()
         for job in list(self._jobs.values()):
-            if now - job.asked_at > self._patience_s and job.state != "running":
-                if job.state == "waiting":
-                    job.state = "dropped"
-                if now - job.asked_at > 30 * self._patience_s or job.state == "dropped":
-                    del self._jobs[job.key]
+            idle_s = time.monotonic() - job.asked_at
+            if job.state == "waiting" and idle_s > self._patience_s:
+                job.state = "dropped"
+            if job.state == "dropped" or (job.over and idle_s > _REMEMBERED_S):
+                del self._jobs[job.key]
         waiting = [job for job in self._jobs.values() if job.state == "waiting"]
         return waiting[-1] if waiting else None
 

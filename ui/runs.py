@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import streamlit as st
@@ -73,12 +71,13 @@ class Runs:
                 answer = self.keep(scenario, Answer(found, final=small))
         return answer
 
-    def whole(self, scenario: Scenario, trace: Trace | None = None) -> Job:
-        """The job that computes the whole answer; ask again until it is over."""
+    def whole(self, scenario: Scenario, trace: Trace | None = None) -> Answer | Job:
+        """The whole answer, or the job that computes it: then ask again, or it is stopped."""
+        known = self.known(scenario)
+        if known is not None and known.final:
+            return known
         job = self.jobs.ask(scenario.token, work.whole, scenario, trace)
-        if job.state == "done":
-            self.keep(scenario, Answer(job.result, final=True))
-        return job
+        return self.keep(scenario, Answer(job.result, final=True)) if job.state == "done" else job
 
     def keep(self, scenario: Scenario, answer: Answer) -> Answer:
         """Remember an answer, a final one for good."""

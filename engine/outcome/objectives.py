@@ -47,9 +47,7 @@ class Attainment:
         }  # fmt: skip
 
 
-def score(
-    objective: Objective, attempts: Attempts, metric: Floats, horizon_s: Floats
-) -> Scored:
+def score(objective: Objective, attempts: Attempts, metric: Floats, horizon_s: Floats) -> Scored:
     """Judge every attempt by ``objective``.
 
     ``metric`` (n,) holds the objective's metric in seconds, ``nan`` where it isn't known or not defined; ``horizon_s``
@@ -90,5 +88,3 @@ def attain(objective: Objective, scored: Scored, counted: Bools, seed_start: NDA
 def _by_seed(flags: Bools, seed_start: NDArray[np.int64]) -> Floats:
     total = np.concatenate([[0], np.cumsum(flags)])
     return (total[seed_start[1:]] - total[seed_start[:-1]]).astype(np.float64)
-
-

@@ -207,7 +207,9 @@ class Result:
             "notes": list(self.notes),
             "run": {
                 "seeds": a.seeds,
-                "horizon_s": number(run.horizon_s if run.horizon_s is not None else float(window.mean()) + self.warmup_s),
+                "horizon_s": number(
+                    run.horizon_s if run.horizon_s is not None else float(window.mean()) + self.warmup_s
+                ),
                 "warmup_s": self.warmup_s,
                 "wall_s": self.wall_s,
                 "simulated_requests": int(a.arrival_s.size),
@@ -247,5 +249,3 @@ class Result:
         frame = timeline(self.run, self.log, self.ttft_s, self.model.kv_capacity_tokens, self.capacity_rps)
         frame["seed"] += self.first_seed
         return frame
-
-

@@ -47,7 +47,9 @@ def forget_capacities() -> None:
 def _key(s: Scenario) -> str:
     d = s.to_dict()
     t = d["traffic"]
-    return repr((t["classes"], t["trace"], d["model"], d["hardware"], d["parallelism"], d["performance"], d["batching"]))
+    return repr(
+        (t["classes"], t["trace"], d["model"], d["hardware"], d["parallelism"], d["performance"], d["batching"])
+    )
 
 
 def _measure(s: Scenario, model: ReplicaModel, trace: Trace | None) -> float | None:
@@ -63,12 +65,13 @@ def _measure(s: Scenario, model: ReplicaModel, trace: Trace | None) -> float | N
 def _mix(s: Scenario, seed: int, count: int, trace: Trace | None) -> Requests:
     """``count`` requests with the scenario's lengths; their times don't matter."""
     run = s.run.model_copy(update={"horizon_s": None if trace is not None else float(count) * 4})
-    traffic = s.traffic if trace is not None else s.traffic.model_copy(update={"rate_rps": 1.0, "process": "deterministic"})
+    traffic = (
+        s.traffic if trace is not None else s.traffic.model_copy(update={"rate_rps": 1.0, "process": "deterministic"})
+    )
     r = generate(traffic, run, seed, trace)
     pick = np.arange(count) if trace is None else np.random.default_rng(seed).integers(r.arrival_s.size, size=count)
     columns = ("prompt_tokens", "output_tokens", "cached_prefix_tokens", "class_id", "priority")
     return Requests(np.zeros(count), **{c: getattr(r, c)[pick] for c in columns}, class_names=r.class_names, notes=())
-
 
 
 def _seats(s: Scenario, model: ReplicaModel, trace: Trace | None) -> int:

@@ -10,7 +10,11 @@ from engine.serving.lockstep import _end, _steps_to
 
 
 @given(
-    d=st.integers(1, 400), slope=st.integers(0, 40), k=st.integers(1, 500), gap=st.integers(1, 10**6), t=st.integers(0, 10**6)
+    d=st.integers(1, 400),
+    slope=st.integers(0, 40),
+    k=st.integers(1, 500),
+    gap=st.integers(1, 10**6),
+    t=st.integers(0, 10**6),
 )
 def test_steps_to_a_time_are_those_that_counting_finds(d: int, slope: int, k: int, gap: int, t: int) -> None:
     slope = min(slope, d)  # a step reads every context, so it is longer than one context's growth

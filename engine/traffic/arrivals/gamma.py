@@ -43,7 +43,7 @@ def gaps(uniforms: NDArray[np.float64], traffic: Traffic) -> NDArray[np.float64]
     position /= _STEP
     cell = np.maximum(position, 0.0, out=position).astype(np.intp)  # u = 0 counts as the smallest uniform
     position -= cell
-    result = cubic[0][cell]
+    result: NDArray[np.float64] = cubic[0][cell]
     for coefficients in cubic[1:]:
         result *= position
         result += coefficients[cell]
