@@ -1,8 +1,8 @@
 """Gaps between a request's consecutive tokens (ITL): pooled over all requests, and the largest of each request.
 
-Neither is kept while simulating. While a request decodes it gets one token a step, so its gaps are step durations, and the
-step log has those: k steps of d, d + slope, ... with n requests decoding are n * k gaps. Gaps that contain a preemption are
-logged one by one.
+Neither is kept while simulating. While a request decodes it gets one token a step, so its gaps are step durations,
+and the step log has those: k steps of d, d + slope, ... with n requests decoding are n * k gaps. Gaps that contain a
+preemption are logged one by one.
 """
 
 from __future__ import annotations
@@ -127,15 +127,16 @@ def _spread_out(
 def largest_gaps(run: FleetRun, log: StepLog) -> Floats:
     """(n,): each attempt's largest gap between two of its tokens so far, seconds; ``nan`` with fewer than two tokens.
 
-    ``log`` holds all steps of the run. An attempt sat through its lane's steps after its first token up to its last one;
-    the longest of them comes from a sparse table (range maximum, Bender and Farach-Colton 2000). One that was still decoding
-    at the horizon sat through the steps up to there, one that waited again after a preemption through those before it.
+    ``log`` holds all steps of the run. An attempt sat through its lane's steps after its first token up to its last
+    one; the longest of them comes from a sparse table (range maximum, Bender and Farach-Colton 2000). One that was
+    still decoding at the horizon sat through the steps up to there, one that waited again after a preemption through
+    those before it.
     """
     a = run.attempts
     out = np.full(a.arrival_s.size, np.nan)
     if log.lane.size:
         _largest_in(log, run, a.seed_index.astype(np.int64) * run.replicas + a.replica, out)
-    return np.fmax(out, np.where(a.stall_gap_s > 0, a.stall_gap_s, np.nan))
+    return np.asarray(np.fmax(out, np.where(a.stall_gap_s > 0, a.stall_gap_s, np.nan)))
 
 
 def _largest_in(log: StepLog, run: FleetRun, lane_of: NDArray[np.int64], out: Floats) -> None:

@@ -51,8 +51,8 @@ def score(objective: Objective, attempts: Attempts, metric: Floats, horizon_s: F
     """Judge every attempt by ``objective``.
 
     ``metric`` (n,) holds the objective's metric in seconds, ``nan`` where it isn't known or not defined; ``horizon_s``
-    (seeds,) is when each seed's clock stopped. Good: known, within the threshold, and the attempt completed or still in the
-    system. An unfinished attempt whose metric isn't known yet is left out while younger than the threshold.
+    (seeds,) is when each seed's clock stopped. Good: known, within the threshold, and the attempt completed or still
+    in the system. An unfinished attempt whose metric isn't known yet is left out while younger than the threshold.
     """
     state = attempts.state
     known = ~np.isnan(metric)
@@ -87,4 +87,4 @@ def attain(objective: Objective, scored: Scored, counted: Bools, seed_start: NDA
 
 def _by_seed(flags: Bools, seed_start: NDArray[np.int64]) -> Floats:
     total = np.concatenate([[0], np.cumsum(flags)])
-    return (total[seed_start[1:]] - total[seed_start[:-1]]).astype(np.float64)
+    return np.asarray(total[seed_start[1:]] - total[seed_start[:-1]], np.float64)

@@ -29,8 +29,8 @@ Bools = NDArray[np.bool_]
 class Result:
     """What a scenario's run says. Everything is computed when first asked for.
 
-    Latencies are those of completed requests that arrived in [warmup_s, horizon); ``summary()["requests"]`` says how many
-    others there were.
+    Latencies are those of completed requests that arrived in [warmup_s, horizon); ``summary()["requests"]`` says how
+    many others there were.
     """
 
     scenario: Scenario
@@ -60,7 +60,7 @@ class Result:
     @cached_property
     def counted(self) -> Bools:
         """(attempts,): arrived in the window."""
-        return self.run.attempts.arrival_s >= self.warmup_s
+        return np.asarray(self.run.attempts.arrival_s >= self.warmup_s)
 
     @cached_property
     def observed(self) -> Bools:

@@ -29,7 +29,8 @@ class Steps:
 
 
 def decoding_steps(log: StepLog, t1: Floats, seed: NDArray[np.int64], warmup_s: float, horizon_s: float) -> Steps:
-    """The steps that gave somebody another token and ended in [warmup_s, horizon_s]; ``t1`` and ``seed`` are the log's."""
+    """The steps that gave somebody another token and ended in [warmup_s, horizon_s]; ``t1`` and ``seed`` are the
+    log's."""
     use = (log.decoding > 0) & (t1 >= warmup_s) & (t1 <= horizon_s)
     d, slope, k = log.d[use], log.slope[use], log.k[use].astype(np.float64)
     t0 = log.t0[use]

@@ -25,10 +25,10 @@ def timeline(
 ) -> pd.DataFrame:
     """One row a (seed index, bin), the last bin of a seed ending at its horizon.
 
-    ``t_s`` is the bin's start and ``width_s`` its length. ``offered``, ``rejected_*`` and the TTFT percentiles are by time
-    of arrival (TTFT of those that completed), ``completed`` and ``timed_out`` by time of leaving; all are counts.
-    ``queue``, ``running`` and ``kv_usage`` (share of all replicas' KV, empty when unlimited) are averages over the bin;
-    ``limited_*`` are shares of the bin's busy time.
+    ``t_s`` is the bin's start and ``width_s`` its length. ``offered``, ``rejected_*`` and the TTFT percentiles are by
+    time of arrival (TTFT of those that completed), ``completed`` and ``timed_out`` by time of leaving; all are
+    counts. ``queue``, ``running`` and ``kv_usage`` (share of all replicas' KV, empty when unlimited) are averages
+    over the bin; ``limited_*`` are shares of the bin's busy time.
     """
     width = bin_width(float(run.horizon_s.max(initial=0.0)))
     bins = max(1, int(np.ceil(run.horizon_s.max(initial=0.0) / width - 1e-9)))
@@ -67,7 +67,7 @@ class _Grid:
 
     def cell(self, seed: NDArray[np.int32], time: Floats) -> NDArray[np.int64]:
         """Flat index of each (seed, time); a time at the very end belongs to the last bin."""
-        return seed * self.bins + np.clip((time / self.width).astype(np.int64), 0, self.bins - 1)
+        return seed.astype(np.int64) * self.bins + np.clip((time / self.width).astype(np.int64), 0, self.bins - 1)
 
     def count(self, time: Floats, at: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
         """Events per cell; ``at`` selects the attempts that the times belong to."""
@@ -77,8 +77,8 @@ class _Grid:
     def integral(self, seed: NDArray[np.int32], start: Floats, end: Floats, height: Floats) -> Floats:
         """(seeds * bins,): integral of sum(height on [start, end)) over each bin, heights times seconds.
 
-        The integral up to an edge x is the sum of height * (x - start) over the intervals begun, less the same for those
-        ended: two cumulative sums.
+        The integral up to an edge x is the sum of height * (x - start) over the intervals begun, less the same for
+        those ended: two cumulative sums.
         """
         total = np.zeros((self.seeds, self.bins + 1))
         for time, sign in ((start, 1.0), (end, -1.0)):

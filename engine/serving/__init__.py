@@ -6,8 +6,8 @@ from .fleet import Attempts, Fleet, FleetRun, run_fleet
 from .lanes import LIMITS, UNLIMITED, Lanes, Served, StepLog
 from .lockstep import Lockstep
 from .split import ROUTERS
-from .steplog import Sink
 from .states import COMPLETED, REASONS, REJECT_REASONS, REJECTED, STATES, TIMED_OUT, UNFINISHED
+from .steplog import Sink
 
 __all__ = [
     "COMPLETED",

@@ -15,8 +15,8 @@ from engine.traffic import Requests
 from .lanes import UNLIMITED, Floats, Ints, Lanes, Served, StepLog
 from .lockstep import Lockstep
 from .split import ROUTERS
-from .steplog import Sink
 from .states import COMPLETED, QUEUE_FULL, REJECTED, TOO_LONG, UNFINISHED
+from .steplog import Sink
 
 BATCH_REQUESTS = 3_000_000
 BATCH_LANES = 1024
@@ -25,7 +25,8 @@ BATCH_LANES = 1024
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """Every attempt of every seed, one entry each, in order of (seed, request). Times in seconds, ``nan`` where absent."""
+    """Every attempt of every seed, one entry each, in order of (seed, request). Times in seconds, ``nan`` where
+    absent."""
 
     seed_start: Ints
     """(seeds + 1,): seed i's attempts are ``seed_start[i]:seed_start[i + 1]``."""
@@ -208,8 +209,8 @@ class _Gathered:
             out[at] = values[entry]
             return out
 
-        def each(value: float | None, kind: type[np.generic] = np.int64) -> NDArray[np.generic]:
-            return np.full(count, UNLIMITED if value is None else value, kind)
+        def each(value: int | None) -> Ints:
+            return np.full(count, UNLIMITED if value is None else value, np.int64)
 
         arrival = np.full(total, np.inf)
         arrival[at] = self.arrival_s[entry]

@@ -1,8 +1,8 @@
 """What the lockstep engine is given and what it gives back: arrays over lanes.
 
-One lane is one replica of one seed of one scenario. The requests of all lanes lie end to end in flat arrays; each lane's
-part is in order of arrival and ends with one sentinel that never arrives, so that "the next request of this lane" is
-always one index ahead and needs no bounds check.
+One lane is one replica of one seed of one scenario. The requests of all lanes lie end to end in flat arrays; each
+lane's part is in order of arrival and ends with one sentinel that never arrives, so that "the next request of this
+lane" is always one index ahead and needs no bounds check.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 UNLIMITED = 2**60
 """Stands for "no limit" in token and request counts."""
@@ -58,8 +59,8 @@ class Lanes:
 class StepLog:
     """One entry a lane and round: a run of ``k`` steps in which nothing changed but the contexts' lengths.
 
-    Step j = 0..k-1 lasts ``d + j * slope`` seconds. Entries are in order of round, so a lane's are in order of time. Every
-    column has the same length.
+    Step j = 0..k-1 lasts ``d + j * slope`` seconds. Entries are in order of round, so a lane's are in order of time.
+    Every column has the same length.
     """
 
     lane: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
@@ -108,7 +109,7 @@ class Served:
     scheduled_s: Floats
     first_token_s: Floats
     finish_s: Floats
-    refused: NDArray[np.bool_]
+    refused: Bools
     """Refused at arrival because ``max_outstanding`` was reached; empty without a limit."""
     preemptions: NDArray[np.int32]
     """How often each was preempted; empty, as the next two, when nobody was."""

@@ -21,9 +21,10 @@ _lock = Lock()
 def capacity_rps(s: Scenario, model: ReplicaModel, trace: Trace | None = None) -> float | None:
     """Completed requests per second of one replica that always has a queue, for this traffic's mix of lengths.
 
-    Eight saturated replicas each get all their requests at once. Their rate is taken from when the group first turned over
-    to when the last request was admitted, so neither the filling nor the draining counts. ``None`` when no request of the
-    mix fits. Doesn't depend on the rate, the arrival process, the fleet or the promise, and is remembered without them.
+    Eight saturated replicas each get all their requests at once. Their rate is taken from when the group first turned
+    over to when the last request was admitted, so neither the filling nor the draining counts. ``None`` when no
+    request of the mix fits. Doesn't depend on the rate, the arrival process, the fleet or the promise, and is
+    remembered without them.
     """
     key = _key(s)
     with _lock:
@@ -64,7 +65,7 @@ def _measure(s: Scenario, model: ReplicaModel, trace: Trace | None) -> float | N
 
 def _mix(s: Scenario, seed: int, count: int, trace: Trace | None) -> Requests:
     """``count`` requests with the scenario's lengths; their times don't matter."""
-    run = s.run.model_copy(update={"horizon_s": None if trace is not None else float(count) * 4})
+    run = s.run.model_copy(update={"horizon_s": 604_800.0 if trace is not None else float(count) * 4})
     traffic = (
         s.traffic if trace is not None else s.traffic.model_copy(update={"rate_rps": 1.0, "process": "deterministic"})
     )

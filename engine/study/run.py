@@ -22,8 +22,9 @@ KEEP_STEPS_OF = 300_000
 def simulate(s: Scenario, trace: Trace | None = None, *, requests_per_lane: int | None = None) -> Result:
     """Run a scenario; deterministic in (scenario, trace) but for ``wall_s``.
 
-    ``trace`` is the content of ``traffic.trace.source`` when the process is ``trace``. ``requests_per_lane`` makes a quick
-    first answer: each seed stops after that many requests a replica, with its horizon cut there; the result's notes say so.
+    ``trace`` is the content of ``traffic.trace.source`` when the process is ``trace``. ``requests_per_lane`` makes a
+    quick first answer: each seed stops after that many requests a replica, with its horizon cut there; the result's
+    notes say so.
 
     Raises ``ScenarioError`` when the model doesn't fit its hardware and ``TraceError`` when the trace is missing.
     """

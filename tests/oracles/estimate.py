@@ -23,32 +23,41 @@ class Estimate:
     half_width: float
 
 
-def t_factor(seeds: int, level: float) -> float:
-    """Student's t for a two-sided interval of error `level` from `seeds` independent values."""
-    return float(stats.t.isf(level / 2.0, seeds - 1))
+def luck(seen: Seen, queue: Queue) -> Floats:
+    """(seeds, 2): how many more requests arrived, and how many more steps they needed, than is to be expected."""
+    requests = seen.counted - queue.rate_rps * seen.window_s
+    return np.stack([requests, seen.steps - queue.steps * seen.counted], axis=1)
 
 
-def ratio(top: NDArray[np.generic], bottom: NDArray[np.generic], level: float) -> Estimate:
-    """sum(top) / sum(bottom), with one pair a seed: pooled over seeds, so that a seed weighs by what it saw.
+def ratio(top: NDArray[np.generic], bottom: NDArray[np.generic], luck: Floats, level: float) -> Estimate:
+    """sum(top) / sum(bottom), one pair a seed, corrected for the seeds' luck; Student's t at error probability `level`.
 
-    The half-width is that of the linearised ratio, from the spread of top - value * bottom.
+    Pooled, so that a seed weighs by what it saw. The spread is that of the linearised ratio, top - value * bottom. Where
+    a seed's queue is longer because more work was drawn than expected, regression on `luck`, whose mean is known to be
+    zero, says by how much, and what it explains is left out (control variates; Lavenberg and Welch, Management Science
+    27, 1981). That the draws themselves are right is a test of its own (`judge`).
     """
     value = float(top.sum() / bottom.sum())
-    residual = top - value * bottom
-    error = residual.std(ddof=1) / np.sqrt(residual.size) / bottom.mean()
-    return Estimate(value, t_factor(residual.size, level) * float(error))
+    residual = (top - value * bottom) / bottom.mean()
+    known = luck / np.maximum(luck.std(axis=0), 1e-300)
+    design = np.column_stack([np.ones(residual.size), known[:, luck.std(axis=0) > 0]])
+    fit = np.linalg.lstsq(design, residual, rcond=None)[0]
+    rest = residual - design @ fit
+    freedom = residual.size - fit.size
+    error = float(np.sqrt(rest @ rest / freedom / residual.size))
+    return Estimate(value + float(fit[0]), float(stats.t.isf(level / 2.0, freedom)) * error)
 
 
-def share(hits: NDArray[np.generic], count: NDArray[np.generic], level: float) -> Estimate:
+def share(hits: NDArray[np.generic], count: NDArray[np.generic], luck: Floats, level: float) -> Estimate:
     """A probability, as a ratio; but what n requests never show may still have probability -ln(level / 2) / n.
 
     That is the rule of three at another level: a spread over seeds is blind for what no seed has met.
     """
-    seen = ratio(hits, count, level)
+    seen = ratio(hits, count, luck, level)
     return Estimate(seen.value, max(seen.half_width, float(-np.log(level / 2.0) / count.sum())))
 
 
-def quantile(values: NDArray[np.float32], count: NDArray[np.int64], q: float, level: float) -> Estimate:
+def quantile(values: NDArray[np.float32], count: NDArray[np.int64], q: float, luck: Floats, level: float) -> Estimate:
     """The pooled quantile of `values`, laid seed after seed as `count` (seeds,) says; the farther end of its interval.
 
     The interval is found in shares: how far the share at or below the quantile varies over seeds says which other
@@ -60,16 +69,17 @@ def quantile(values: NDArray[np.float32], count: NDArray[np.int64], q: float, le
         rank = int(np.ceil(np.round(p * ordered.size, 9)))
         return float(ordered[min(max(rank, 1), ordered.size) - 1])
 
-    value = at(q)
-    below = np.add.reduceat(values <= np.float32(value), np.cumsum(count) - count, dtype=np.int64)
-    half = ratio(below, count, level).half_width
-    return Estimate(value, max(at(q + half) - value, value - at(q - half)))
+    below = by_seed(values <= np.float32(at(q)), count)
+    found = ratio(below, count, luck, level)
+    p = q - (found.value - below.sum() / count.sum())
+    value = at(p)
+    return Estimate(value, max(at(p + found.half_width) - value, value - at(p - found.half_width)))
 
 
-def variance(values: NDArray[np.float32], count: NDArray[np.int64], level: float) -> Estimate:
+def variance(values: NDArray[np.float32], count: NDArray[np.int64], luck: Floats, level: float) -> Estimate:
     """The variance of `values`, laid seed after seed, about their pooled mean."""
     from_mean = values.astype(np.float64) - values.mean(dtype=np.float64)
-    return ratio(np.add.reduceat(from_mean**2, np.cumsum(count) - count), count, level)
+    return ratio(by_seed(from_mean**2, count), count, luck, level)
 
 
 def asymptotic_variance(integrals: Floats, half_s: Floats, level: float) -> Estimate:
@@ -83,7 +93,13 @@ def asymptotic_variance(integrals: Floats, half_s: Floats, level: float) -> Esti
     from_mean = means - means.mean()
     whole = 2.0 * half_s * from_mean.mean(axis=1) ** 2
     halves = half_s * (from_mean**2).mean(axis=1)
-    return ratio((2.0 * whole - halves) * n / (n - 1), np.ones(n), level)
+    return ratio((2.0 * whole - halves) * n / (n - 1), np.ones(n), np.empty((n, 0)), level)
+
+
+def by_seed(values: NDArray[np.generic], count: NDArray[np.int64]) -> NDArray[np.generic]:
+    """(seeds,): sums of `values`, laid seed after seed as `count` says, none of which is 0."""
+    kind = np.float64 if values.dtype.kind == "f" else np.int64
+    return np.add.reduceat(values, np.cumsum(count) - count, dtype=kind)
 
 
 # -- the table's quantities ------------------------------------------------------------------------------------------
@@ -123,33 +139,51 @@ def _of_variance(queue: Queue, value: float) -> float:
 
 def _mean_of(column: str) -> Read:
     def read(seen: Seen, queue: Queue, level: float) -> Estimate:
-        start = np.cumsum(seen.counted) - seen.counted
-        return ratio(np.add.reduceat(getattr(seen, column), start, dtype=np.float64), seen.counted, level)
+        return ratio(by_seed(getattr(seen, column), seen.counted), seen.counted, luck(seen, queue), level)
 
     return read
 
 
 def _quantile_of(column: str, q: float) -> Read:
-    return lambda seen, queue, level: quantile(getattr(seen, column), seen.counted, q, level)
+    return lambda seen, queue, level: quantile(getattr(seen, column), seen.counted, q, luck(seen, queue), level)
 
 
 def _average_of(column: str) -> Read:
     def read(seen: Seen, queue: Queue, level: float) -> Estimate:
         integral: Floats = getattr(seen, column)
-        return ratio(integral.reshape(seen.seeds, -1).sum(axis=1), seen.span_s, level)
+        return ratio(integral.reshape(seen.seeds, -1).sum(axis=1), seen.span_s, luck(seen, queue), level)
 
     return read
+
+
+def _wait_variance(seen: Seen, queue: Queue, level: float) -> Estimate:
+    return variance(seen.wait_s, seen.counted, luck(seen, queue), level)
 
 
 def _wait_share(seen: Seen, queue: Queue, level: float) -> Estimate:
     """Waits of at least one step: shorter ones are for the running step to end, not for a free server."""
     waits = seen.wait_s >= queue.step_s * (1.0 - 1e-6)
-    hits = np.add.reduceat(waits, np.cumsum(seen.counted) - seen.counted, dtype=np.int64)
-    return share(hits, seen.counted, level)
+    return share(by_seed(waits, seen.counted), seen.counted, luck(seen, queue), level)
 
 
 def _token_gap(seen: Seen, queue: Queue, level: float) -> Estimate:
-    return ratio(seen.gap_s * queue.steps_per_token, np.ones(seen.seeds), level)
+    return ratio(seen.gap_s * queue.steps_per_token, np.ones(seen.seeds), luck(seen, queue), level)
+
+
+def _capacity(seen: Seen, queue: Queue, level: float) -> Estimate:
+    return ratio(seen.completed, seen.span_s, luck(seen, queue), level)
+
+
+def _size_variance(seen: Seen, queue: Queue, level: float) -> Estimate:
+    return asymptotic_variance(seen.in_system, seen.half_s, level)
+
+
+def _arrival_rate(seen: Seen, queue: Queue, level: float) -> Estimate:
+    return ratio(seen.counted, seen.window_s, np.empty((seen.seeds, 0)), level)
+
+
+def _service_steps(seen: Seen, queue: Queue, level: float) -> Estimate:
+    return ratio(seen.steps, seen.counted, np.empty((seen.seeds, 0)), level)
 
 
 QUANTITIES: Mapping[str, Quantity] = MappingProxyType(
@@ -158,20 +192,18 @@ QUANTITIES: Mapping[str, Quantity] = MappingProxyType(
         "Lq": Quantity(_average_of("waiting"), _arrivals_a_step, mean=True),
         "W_mean": Quantity(_mean_of("sojourn_s"), _a_step, mean=True),
         "Wq_mean": Quantity(_mean_of("wait_s"), _a_step, mean=True),
-        "Wq_var": Quantity(lambda seen, queue, level: variance(seen.wait_s, seen.counted, level), _of_variance),
+        "Wq_var": Quantity(_wait_variance, _of_variance),
         "P_wait": Quantity(_wait_share, _nothing, mean=True),
         "mean_batch": Quantity(_average_of("batch"), _arrivals_a_step, mean=True),
         "busy_fraction": Quantity(_average_of("busy_s"), _nothing, mean=True),
         "mean_TPOT_token_weighted": Quantity(_token_gap, _a_step, mean=True),
-        "capacity_req_per_s": Quantity(
-            lambda seen, queue, level: ratio(seen.completed, seen.span_s, level), _nothing, mean=True, saturated=True
-        ),
-        "asymptotic_variance_of_time_avg_N": Quantity(
-            lambda seen, queue, level: asymptotic_variance(seen.in_system, seen.half_s, level), _nothing
-        ),
+        "capacity_req_per_s": Quantity(_capacity, _nothing, mean=True, saturated=True),
+        "asymptotic_variance_of_time_avg_N": Quantity(_size_variance, _nothing),
+        "drawn arrivals a second": Quantity(_arrival_rate, _nothing, mean=True),
+        "drawn steps a service": Quantity(_service_steps, _nothing, mean=True),
     }
 )
-"""The table's quantities by name; percentiles of waits and sojourns are understood without a line."""
+"""The table's quantities by name, and the draws; percentiles of waits and sojourns are understood without a line."""
 
 _PERCENTILE = re.compile(r"(W|Wq)_p([\d.]+)")
 

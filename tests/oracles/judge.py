@@ -55,6 +55,14 @@ def queue_of(case: Case) -> Queue:
     return MAPPINGS[case.family](case.parameters)
 
 
+def draws(queue: Queue) -> tuple[Row, ...]:
+    """Rows about the random numbers themselves: estimates are corrected for their luck, so they must be right."""
+    return (
+        Row("drawn arrivals a second", queue.rate_rps, "the scenario"),
+        Row("drawn steps a service", queue.steps, "the scenario"),
+    )
+
+
 def judge(case: Case, plan: Plan, level: float) -> list[Verdict]:
     """Simulate a case by its plan and hold all its rows against it, each with an interval of error `level`."""
     queue = queue_of(case)
@@ -64,7 +72,7 @@ def judge(case: Case, plan: Plan, level: float) -> list[Verdict]:
     if any(quantity(row.quantity).saturated for row in case.rows):
         seen[True] = watch(queue.saturated(), plan_saturated(queue, SATURATED_REQUESTS))
     verdicts = []
-    for row in case.rows:
+    for row in (*draws(queue), *case.rows):
         q = quantity(row.quantity)
         verdicts.append(Verdict(row, q.read(seen[q.saturated], queue, level), q.step(queue, row.value)))
     return verdicts

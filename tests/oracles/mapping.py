@@ -14,10 +14,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 FINENESS = 4096
 """Steps between two completions of a full batch, on average: a service has this many times the number of servers."""
 
 Parameters = Mapping[str, Any]
+Pace = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -30,10 +34,16 @@ class Queue:
     """Completions per second while everybody is busy."""
     service_s: float
     """Mean time in service; an upper bound where it depends on the load."""
+    steps: float
+    """Mean steps of a service, which are the output tokens of a request."""
     step_s: float
     """Length of a step; the longest where steps differ."""
+    servers: int
+    """Requests served at a time, at most."""
     squared_cvs: tuple[float, float]
     """Squared coefficients of variation of the gaps between arrivals and of the services."""
+    pace: Pace | None = None
+    """Completions per second by how many are in the system, where that number alone decides what comes (Markov)."""
     steps_per_token: float = 1.0
     """Steps that stand for one token of the oracle's."""
 
@@ -55,8 +65,11 @@ def poisson_to_servers(rate_rps: float, servers: int, service_s: float, dist: st
         rate_rps=rate_rps,
         capacity_rps=servers / service_s,
         service_s=service_s,
+        steps=steps,
         step_s=service_s / steps,
+        servers=servers,
         squared_cvs=(1.0, 1.0 if dist == "geometric" else 0.0),
+        pace=(lambda n: np.minimum(n, servers) / service_s) if dist == "geometric" else None,
     )
 
 
@@ -80,18 +93,25 @@ def continuous_batching(p: Parameters) -> Queue:
 
     Tokens are cut into steps: so many times more tokens, so many times shorter steps.
     """
-    steps = FINENESS * p["B"]
+    slots, steps = p["B"], FINENESS * p["B"]
     scale = steps / p["mean_tokens"]
-    step_s = (p["a"] + p["b"] * p["B"]) / scale
+    fixed_s, each_s = p["a"] / scale, p["b"] / scale
+    step_s = fixed_s + each_s * slots
+
+    def pace(n: NDArray[np.int64]) -> NDArray[np.float64]:
+        batch = np.minimum(n, slots)
+        return batch / (steps * (fixed_s + each_s * batch))
+
     return Queue(
-        document=_document(
-            p["lam"], p["B"], _output("geometric", steps), {"overhead_s": p["a"] / scale, "seq_s": p["b"] / scale}
-        ),
+        document=_document(p["lam"], slots, _output("geometric", steps), {"overhead_s": fixed_s, "seq_s": each_s}),
         rate_rps=p["lam"],
-        capacity_rps=p["B"] / (steps * step_s),
+        capacity_rps=slots / (steps * step_s),
         service_s=steps * step_s,
+        steps=steps,
         step_s=step_s,
+        servers=slots,
         squared_cvs=(1.0, 1.0),
+        pace=pace,
         steps_per_token=scale,
     )
 

@@ -22,6 +22,10 @@ class Seen:
     """Arrays (seeds,) unless said otherwise; requests are those that arrived in the plan's window, seed after seed."""
 
     counted: NDArray[np.int64]
+    window_s: Floats
+    """Length of the window in which they arrived, seconds."""
+    steps: NDArray[np.int64]
+    """Steps that they need: their output tokens, summed."""
     wait_s: NDArray[np.float32]
     """(requests,): from arrival to the first step."""
     sojourn_s: NDArray[np.float32]
@@ -83,6 +87,8 @@ def _look(result: Result, plan: Plan) -> Seen:
     done = a.state == COMPLETED
     return Seen(
         counted=np.bincount(seed[inside], minlength=seeds),
+        window_s=np.full(seeds, plan.end_s - plan.warmup_s),
+        steps=np.bincount(seed[inside], a.output_tokens[inside], minlength=seeds).astype(np.int64),
         wait_s=result.queue_s[inside].astype(np.float32),
         sojourn_s=result.e2e_s[inside].astype(np.float32),
         unserved=np.bincount(seed[inside & ~done], minlength=seeds),

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
+import numpy as np
 from scipy import stats
 
 from tests.oracles.mapping import Queue
@@ -26,11 +27,14 @@ WARMUP_RELAXATIONS, WARMUP_SERVICES = 4.0, 10.0
 WINDOW_RELAXATIONS = 8.0
 ELSEWHERE_SEEDS, ELSEWHERE_RELAXATIONS = 24, 2.0
 """The budget of queues beyond those limits: so many seeds, each with a window of so many relaxation times."""
-SPARE = 1.3
-"""The formula of `requests_needed` is one of heavy traffic: this much more than it says."""
+REMAINS = 0.75
+"""Share of the formulas' requests that is enough: a large part of the variance is explained by what the seeds drew
+(`estimate.ratio`), while percentiles want somewhat more than means."""
 RARE = 1e-3
 """Waits that fewer than this share of requests meet can't be measured to a few percent, and don't decide the size."""
-MOST_LANES, MOST_BLOCK = 256, 6_000_000
+NEGLIGIBLE = 1e-13
+"""Probability of states that don't matter."""
+MOST_LANES, MOST_BLOCK = 256, 3_000_000
 """Seeds and requests simulated together at most: beyond, memory grows and speed hardly does."""
 
 
@@ -71,15 +75,43 @@ def relaxation_s(queue: Queue) -> float:
 def requests_needed(queue: Queue, wait_share: float | None, level: float) -> float:
     """Requests after which the mean wait's half-width should be `MEAN_WITHIN`.
 
-    2 (ca^2 + cs^2) / (1 - load)^2 is the asymptotic variance of a queue's time average over its squared mean in heavy
-    traffic, in requests (Whitt, Planning queueing simulations, Management Science 35, 1989); with several servers only
-    the share of time with a queue counts.
+    Where hardly anybody waits, it is the half-width of the mean number in the system that counts. `wait_share` is the
+    probability of a wait; None where the table doesn't give it.
     """
     share = queue.load if wait_share is None else wait_share
-    if share < RARE:
-        return 0.0
-    variance = 2.0 * sum(queue.squared_cvs) / (1.0 - queue.load) ** 2 / share
-    return SPARE * variance * (float(stats.norm.isf(level / 2.0)) / MEAN_WITHIN) ** 2
+    if queue.pace is None:
+        variance = heavy_traffic_variance(queue, share)
+    else:
+        variance = birth_death_variance(queue, 0 if share < RARE else queue.servers)
+    return REMAINS * variance * (float(stats.norm.isf(level / 2.0)) / MEAN_WITHIN) ** 2
+
+
+def heavy_traffic_variance(queue: Queue, wait_share: float) -> float:
+    """Requests times the variance of a mean wait over so many, in squared means: 2 (ca^2 + cs^2) / (1 - load)^2.
+
+    The limit of heavy traffic (Whitt, Planning queueing simulations, Management Science 35, 1989); with several servers
+    only the share of time with a queue counts.
+    """
+    return 2.0 * sum(queue.squared_cvs) / (1.0 - queue.load) ** 2 / wait_share
+
+
+def birth_death_variance(queue: Queue, beyond: int) -> float:
+    """Requests times the variance of the time average of max(n - beyond, 0) over so many, in squared means. Exact.
+
+    n is the number in the system. Asymptotic variance 2 sum_j (sum_{i <= j} (f_i - mean) p_i)^2 / (rate p_j) (Whitt,
+    Asymptotic formulas for Markov processes, Operations Research 40, 1992, for birth-and-death processes).
+    """
+    assert queue.pace is not None
+    states = queue.servers + int(np.log(NEGLIGIBLE) / np.log(queue.load))
+    n = np.arange(states + 1)
+    odds = np.cumsum(np.concatenate([[0.0], np.log(queue.rate_rps / queue.pace(n[1:]))]))
+    p = np.exp(odds - odds.max())
+    p /= p.sum()
+    f = np.maximum(n - beyond, 0)
+    mean = float(f @ p)
+    seen = p > NEGLIGIBLE
+    below = np.cumsum((f - mean) * p)[seen]
+    return float(2.0 * (below**2 / p[seen]).sum() / mean**2)
 
 
 def plan(queue: Queue, requests: float) -> Plan:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import pytest
 
 from tests.oracles.estimate import quantity
-from tests.oracles.judge import judge, queue_of, table
+from tests.oracles.judge import draws, judge, queue_of, table
 from tests.oracles.mapping import MAPPINGS
 from tests.oracles.rows import Case, cases
 from tests.oracles.sizing import Plan, in_limits, level_of, plan, plan_elsewhere, requests_needed
@@ -33,8 +33,8 @@ CI_CASES = [case for case in cases() if case.name in IN_CI]
 
 
 def rows_of(chosen: list[Case]) -> int:
-    """How many rows of these cases decide."""
-    return sum(len(case.compared) for case in chosen)
+    """How many rows decide in a run of these cases, those about the draws included."""
+    return sum(len(case.compared) + len(draws(queue_of(case))) for case in chosen)
 
 
 def full_plan(case: Case, level: float) -> Plan:

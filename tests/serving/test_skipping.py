@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.serving.lockstep import _end, _steps_to
+from engine.serving.clock import end_of, steps_to
 
 
 @given(
@@ -25,6 +25,6 @@ def test_steps_to_a_time_are_those_that_counting_finds(d: int, slope: int, k: in
         if clock >= t + gap:
             break
     as_arrays = [np.array([x * 2.0**-10]) for x in (t, d, slope)]
-    found = _steps_to(*as_arrays, np.array([k]), np.array([(t + gap) * 2.0**-10]))
+    found = steps_to(*as_arrays, np.array([k]), np.array([(t + gap) * 2.0**-10]))
     assert found[0] == steps
-    assert _end(*as_arrays, found)[0] == clock * 2.0**-10
+    assert end_of(*as_arrays, found)[0] == clock * 2.0**-10

@@ -1,0 +1,16 @@
+"""The frame: page config and navigation. Pages are self-sufficient; nothing may rely on this file having run."""
+
+if __name__ == "__main__":  # a worker process imports its parent's main script again
+    import streamlit as st
+
+    from ui import frame
+
+    frame.prepare()
+    st.navigation(
+        {
+            "Start": [
+                st.Page("pages/start.py", title="Will it hold?", url_path="home", default=True),
+                st.Page("pages/start.py", title="Will it hold?", url_path="start", visibility="hidden"),
+            ]
+        }
+    ).run()

@@ -1,0 +1,93 @@
+"""The requests of all lanes: what each asks for, and what has happened to it so far. Flat arrays, as in ``Lanes``."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .lanes import Bools, Floats, Ints, Lanes, Served
+
+
+class Book:
+    """Facts and outcomes of every request; an index into these arrays is the request's number.
+
+    A lane's numbers rise in order of arrival, so among requests that were admitted first come, first served, with
+    nobody skipped, the one admitted last has the highest.
+    """
+
+    def __init__(self, lanes: Lanes) -> None:
+        self.arrival = lanes.arrival_s
+        self.prompt, self.output, self.cached = lanes.prompt_tokens, lanes.output_tokens, lanes.cached_prefix_tokens
+        self.has_prefix = bool(self.cached.any())
+        self.size: Ints = self.prompt - self.cached if self.has_prefix else self.prompt
+        """Tokens to prefill, before any preemption."""
+        self.total = self.arrival.size
+        self.scheduled, self.first, self.finish = np.full((3, self.total), np.nan)
+        # Allocated by the first preemption: how often, tokens out then, when the last came, largest gap until the next.
+        self.preemptions = np.zeros(0, np.int32)
+        self.out: Ints | None = None
+        self.last_token, self.stall_gap = np.zeros((2, 0))
+        self.stalls: list[tuple[Floats, Floats, NDArray[np.int32]]] = []  # gap, its end, lane
+
+    def prefill(self, request: Ints) -> Ints:
+        """Tokens that each request has to prefill: its own, and after a preemption those that it had made."""
+        size = self.size.take(request)
+        if self.out is not None:
+            size += self.out.take(request)
+        return size
+
+    def left(self, request: Ints) -> Ints:
+        """Tokens that each request still has to make when its prefill begins."""
+        left = self.output.take(request)
+        if self.out is not None:
+            left -= self.out.take(request)
+        return left
+
+    def preempt(self, request: Ints) -> None:
+        """Count a preemption of each request."""
+        if self.out is None:
+            self.out, self.preemptions = np.zeros(self.total, np.int64), np.zeros(self.total, np.int32)
+            self.last_token, self.stall_gap = np.zeros((2, self.total))
+        self.preemptions[request] += 1
+
+    def stop_decoding(self, request: Ints, out: Ints, now: Floats) -> None:
+        """Preempted with ``out`` tokens made, the last of them just ``now``, seconds."""
+        assert self.out is not None, "preempt comes first"
+        self.out[request] = out
+        self.last_token[request] = now
+
+    def prompt_done(self, request: Ints, now: Floats, lane: NDArray[np.int32]) -> Ints:
+        """Each request has finished its prefill and makes a token; returns its context, tokens."""
+        context = self.prompt.take(request)
+        if self.out is not None:
+            out = self.out.take(request)
+            context += out
+            resumed = out > 0
+            if np.count_nonzero(resumed):
+                self._resume(request[resumed], now[resumed], lane[resumed])
+                request, now = request[~resumed], now[~resumed]
+        self.first[request] = now
+        return context
+
+    def _resume(self, request: Ints, now: Floats, lane: NDArray[np.int32]) -> None:
+        gap = now - self.last_token[request]
+        self.stall_gap[request] = np.maximum(self.stall_gap[request], gap)
+        self.last_token[request] = 0.0
+        self.stalls.append((gap, now, lane))
+
+    def served(self, refused: Bools) -> Served:
+        """Everything that happened."""
+        none = (np.empty(0), np.empty(0), np.empty(0, np.int32))
+        gap, gap_end, gap_lane = (np.concatenate(column) for column in zip(*self.stalls or [none], strict=True))
+        return Served(
+            scheduled_s=self.scheduled,
+            first_token_s=self.first,
+            finish_s=self.finish,
+            refused=refused,
+            preemptions=self.preemptions,
+            last_token_s=self.last_token,
+            stall_gap_s=self.stall_gap,
+            stall_gaps=gap,
+            stall_gap_end_s=gap_end,
+            stall_gap_lane=gap_lane,
+        )

@@ -1,0 +1,208 @@
+"""The policy ``chunked``: continuous batching with chunked prefill (vLLM's V1 scheduler).
+
+A step gives each decoding request one token, continues the partly prefilled request with what is left of the token
+budget, then admits waiting requests in order while budget, ``max_num_seqs`` and KV allow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .book import Book
+from .kv import OnDemand
+from .lanes import Bools, Ints
+from .queue import Queue
+from .state import LaneState
+from .work import Work
+
+MAX_NUM_SEQS, KV, TOKEN_BUDGET = np.int8(1), np.int8(2), np.int8(3)
+"""Codes of ``LIMITS``."""
+
+
+class Chunked:
+    """Chooses the work of every live lane's next step."""
+
+    def __init__(self, state: LaneState, book: Book, queue: Queue, kv: OnDemand, has_pairs: bool) -> None:
+        self.s, self.book, self.queue, self.kv = state, book, queue, kv
+        self.has_pairs = has_pairs
+        self.partial = 0  # partly prefilled requests in all lanes
+
+    def keep(self, alive: Bools) -> None:
+        """Drop the lanes where ``alive`` is false."""
+        self.partial -= int((self.s.part[~alive] >= 0).sum())
+
+    def choose(self) -> Work:
+        """The work of the next step of each lane."""
+        w = Work(self.s.n_slot.copy())
+        if self.partial:
+            self._continue_partial(w, (self.s.part >= 0).nonzero()[0])
+        i = self.kv.overflowing(w)
+        if i.size:
+            self._preempt(w, i)
+        if self.partial:
+            self._settle_partial(w)
+        self._admit(w)
+        return w
+
+    def _continue_partial(self, w: Work, i: Ints) -> None:
+        """Give the partly prefilled request of each lane of ``i`` what the decoding requests leave of the budget."""
+        s, c = self.s, w.open()
+        left, ctx = s.part_left[i], s.part_ctx[i]
+        q = np.minimum(left, s.budget[i] - w.n[i])
+        c.q[i] = q
+        c.count[i] = 1
+        c.ctx[i] = ctx
+        c.pairs[i] = q * ctx + (q * (q + 1) >> 1)
+        c.k_max[i] = np.maximum((left - 1) // q, 1)  # whole chunks before the one that finishes the prompt
+
+    def _settle_partial(self, w: Work) -> None:
+        """Requests whose last chunk this is will decode from the next step on; the others go on reading."""
+        s = self.s
+        i = (s.part >= 0).nonzero()[0]
+        if not i.size:
+            return
+        last = s.part_left[i] == w.open().q[i]
+        if np.count_nonzero(last):
+            j = i[last]
+            self._join(w, j, s.part[j])
+            s.part[j] = -1
+            self.partial -= j.size
+        w.going = i[~last]
+
+    def _preempt(self, w: Work, i: Ints) -> None:
+        """Free KV in lanes ``i``, last admitted first, until the step's tokens fit; nobody is admitted in that step."""
+        s, c = self.s, w.open()
+        w.preempted = np.zeros(w.n.size, np.bool_)
+        w.preempted[i] = True
+        while i.size:
+            column = s.rid[i].argmax(axis=1)
+            from_part = s.part[i] > s.rid[i, column]
+            if np.count_nonzero(from_part):
+                self._preempt_partial(w, i[from_part])
+            j, column = i[~from_part], column[~from_part]
+            if j.size:
+                self._preempt_decoding(w, j, column)
+            i = i[s.held[i] + w.n[i] + c.q[i] > s.cap[i]]
+        c.k_max[w.preempted] = 1
+
+    def _preempt_partial(self, w: Work, i: Ints) -> None:
+        s, c = self.s, w.open()
+        request = s.part[i]
+        s.held[i] -= s.part_ctx[i] - self.book.cached[request]
+        s.part[i] = -1
+        self.partial -= i.size
+        c.q[i] = c.count[i] = c.ctx[i] = c.pairs[i] = 0
+        self.book.preempt(request)
+        self.queue.push_front(i, request)
+
+    def _preempt_decoding(self, w: Work, i: Ints, column: Ints) -> None:
+        s, book = self.s, self.book
+        request = s.request_in(i, column)
+        out = book.output[request] - (s.key[i, column] - s.step[i])
+        book.preempt(request)
+        book.stop_decoding(request, out, s.t[i])
+        s.held[i] -= book.size[request] + out - 1
+        s.ctx[i] -= book.prompt[request] + out - 1
+        s.remove(i, column)
+        w.n[i] -= 1
+        self.queue.push_front(i, request)
+        again = i[s.part[i] >= 0]
+        if again.size:  # the partly prefilled request may take what the victim leaves of the budget
+            self._continue_partial(w, again)
+
+    def _admit(self, w: Work) -> None:
+        """Admit from the head of each queue until something is full; the first that doesn't fit stops its lane."""
+        s, queue = self.s, self.queue
+        room = s.budget - w.n
+        may = queue.wait & (room > 0)
+        if w.chunks is not None:
+            room -= w.chunks.q
+            may &= room > 0
+            if w.preempted is not None:
+                may &= ~w.preempted
+        running = s.running if self.partial else s.n_slot.copy()
+        may &= running < s.max_seqs
+        i = may.nonzero()[0]
+        while i.size:
+            request, size, again = queue.heads(i)
+            if self.kv.bounded:
+                fits = self.kv.fits(w, i, request, size)
+                if np.count_nonzero(fits) < fits.size:
+                    i, request, size = i[fits], request[fits], size[fits]
+                    again = None if again is None else again[fits]
+                    if not i.size:
+                        return
+            space = room.take(i)
+            q = np.minimum(size, space)
+            space -= q
+            room[i] = space
+            queue.pop(i, request, again)
+            self.kv.start(i, request, size)
+            self._first_chunk(w, i, request, size, q)
+            seqs = running.take(i) + 1
+            running[i] = seqs
+            i = i[(space > 0) & (seqs < s.max_seqs.take(i)) & queue.wait.take(i)]
+
+    def _first_chunk(self, w: Work, i: Ints, request: Ints, size: Ints, q: Ints) -> None:
+        """Each ``request`` reads ``q`` of its ``size`` tokens in this step."""
+        s, c = self.s, w.open()
+        c.q[i] = c.q.take(i) + q
+        c.count[i] = c.count.take(i) + 1
+        c.k_max[i] = 1
+        if self.book.has_prefix:
+            cached = self.book.cached.take(request)
+            c.ctx[i] += cached
+            c.pairs[i] += q * cached
+        if self.has_pairs:
+            c.pairs[i] += q * (q + 1) >> 1
+        whole = q == size
+        if np.count_nonzero(whole) < whole.size:
+            part = ~whole
+            j, r = i[part], request[part]
+            s.part[j] = r
+            s.part_left[j] = size[part] - q[part]
+            s.part_ctx[j] = self.book.cached[r] + q[part]
+            self.partial += j.size
+            i, request = i[whole], request[whole]
+        if i.size:
+            self._join(w, i, request)
+
+    def _join(self, w: Work, i: Ints, request: Ints) -> None:
+        """These requests make a token at the end of this step and decode from then on."""
+        self.s.insert(i, request, self.s.step.take(i) + self.book.left(request))
+        w.joins.append((i, request))
+
+    def limited_by(self, w: Work) -> NDArray[np.int8]:
+        """Why somebody waits in each lane after admission: a code of ``LIMITS``."""
+        s = self.s
+        code = np.zeros(w.n.size, np.int8)
+        i = self.queue.wait.nonzero()[0]
+        if i.size:
+            running = s.running.take(i) if self.partial else s.n_slot.take(i)
+            why = np.where(running >= s.max_seqs.take(i), MAX_NUM_SEQS, TOKEN_BUDGET)
+            if self.kv.bounded:
+                request, size, _ = self.queue.heads(i)
+                full = ~self.kv.fits(w, i, request, size)
+                if w.preempted is not None:
+                    full |= w.preempted.take(i)
+                why[full & (why == TOKEN_BUDGET)] = KV
+                if self.kv.grows:
+                    self._until_kv_limits(w, i, why, size)
+            code[i] = why
+        return code
+
+    def _until_kv_limits(self, w: Work, i: Ints, why: NDArray[np.int8], size: Ints) -> None:
+        """Where only the budget keeps the head waiting, stop when the growing KV begins to: the reason changes then."""
+        budget = why == TOKEN_BUDGET
+        if np.count_nonzero(budget):
+            s, c, j = self.s, w.open(), i[budget]
+            grow = w.n[j] + c.q[j]
+            c.k_max[j] = np.minimum(c.k_max[j], (s.cap[j] - size[budget] - s.held[j]) // grow)
+
+    def read_on(self, w: Work, k: Ints) -> None:
+        """Move partly prefilled requests on by ``k`` whole chunks."""
+        if w.going is not None and w.going.size:
+            read = k[w.going] * w.open().q[w.going]
+            self.s.part_left[w.going] -= read
+            self.s.part_ctx[w.going] += read

@@ -1,0 +1,86 @@
+"""KV policies: who fits into a lane's KV cache, in tokens."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .book import Book
+from .lanes import UNLIMITED, Bools, Ints, Lanes
+from .state import LaneState
+from .work import Work
+
+
+class OnDemand:
+    """vLLM's: a request fits when what is held, this step's tokens and its whole prompt do; later growth may
+    preempt."""
+
+    grows = True
+    """Whether a waiting head can stop fitting while the running requests grow."""
+
+    def __init__(self, lanes: Lanes, state: LaneState, book: Book) -> None:
+        self.s, self.book = state, book
+        self.bounded = bool(lanes.kv_capacity_tokens.min(initial=UNLIMITED) < UNLIMITED)
+
+    def keep(self, alive: Bools) -> None:
+        """Drop the lanes where ``alive`` is false."""
+
+    def fits(self, w: Work, i: Ints, request: Ints, size: Ints) -> Bools:
+        """Whether ``request``, with ``size`` tokens to prefill, may start in each lane of ``i``."""
+        need = self.s.held.take(i) + w.n.take(i) + size
+        if w.chunks is not None:
+            need += w.chunks.q.take(i)
+        return np.asarray(need <= self.s.cap.take(i), np.bool_)
+
+    def start(self, i: Ints, request: Ints, size: Ints) -> None:
+        """A request starts in each lane of ``i``."""
+
+    def finish(self, i: Ints, size: Ints, output: Ints) -> None:
+        """A request of ``size`` prefilled and ``output`` made tokens is complete in each lane of ``i``."""
+
+    def steps_left(self, w: Work, tokens: Ints, k: Ints) -> None:
+        """Cut ``k`` to the steps before the KV is full."""
+        if self.bounded:
+            i = (self.s.held + k * tokens > self.s.cap).nonzero()[0]
+            if i.size:
+                k[i] = (self.s.cap[i] - self.s.held[i]) // tokens[i]
+
+    def overflowing(self, w: Work) -> Ints:
+        """Lanes whose running requests can't all make this step."""
+        return (self.s.held + w.tokens > self.s.cap).nonzero()[0] if self.bounded else np.empty(0, np.int64)
+
+
+class Reserve(OnDemand):
+    """A request fits when everybody's prompts and answers do, its own included; nobody is ever preempted."""
+
+    grows = False
+
+    def __init__(self, lanes: Lanes, state: LaneState, book: Book) -> None:
+        super().__init__(lanes, state, book)
+        self.reserved: Ints = np.zeros(lanes.count, np.int64)
+
+    def keep(self, alive: Bools) -> None:
+        """Drop the lanes where ``alive`` is false."""
+        self.reserved = self.reserved[alive]
+
+    def fits(self, w: Work, i: Ints, request: Ints, size: Ints) -> Bools:
+        """Whether ``request``, with ``size`` tokens to prefill, may start in each lane of ``i``."""
+        need = self.reserved.take(i) + size + self.book.output.take(request)
+        return np.asarray(need <= self.s.cap.take(i), np.bool_)
+
+    def start(self, i: Ints, request: Ints, size: Ints) -> None:
+        """A request starts in each lane of ``i``."""
+        self.reserved[i] += size + self.book.output.take(request)
+
+    def finish(self, i: Ints, size: Ints, output: Ints) -> None:
+        """A request of ``size`` prefilled and ``output`` made tokens is complete in each lane of ``i``."""
+        self.reserved[i] -= size + output
+
+    def steps_left(self, w: Work, tokens: Ints, k: Ints) -> None:
+        """Nothing to cut: what is reserved never runs out."""
+
+    def overflowing(self, w: Work) -> Ints:
+        """No lane ever."""
+        return np.empty(0, np.int64)
+
+
+KV_POLICIES: dict[str, type[OnDemand]] = {"on_demand": OnDemand, "reserve": Reserve}

@@ -1,0 +1,164 @@
+"""Who waits in each lane: arrivals first come, first served, with preempted requests in front of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .book import Book
+from .lanes import Bools, Floats, Ints, Lanes
+from .state import LaneState
+
+
+class Queue:
+    """The queue of every live lane. Nobody is refused, so it is the lane's own list of requests from ``head`` on.
+
+    ``ta`` is when the lane's next arrival comes, ``wait`` whether anybody waits now.
+    """
+
+    def __init__(self, lanes: Lanes, state: LaneState, book: Book) -> None:
+        self.s, self.book = state, book
+        self.head: Ints = lanes.start[:-1].copy()
+        self.n_back: Ints = np.zeros(lanes.count, np.int64)  # preempted requests waiting in front
+        self.back = np.empty((lanes.count, 0), np.int64)  # a stack a lane: last preempted, first served
+        self.preempted = 0  # of all lanes
+        self.ta: Floats = np.empty(0)
+        self.wait: Bools = np.empty(0, np.bool_)
+
+    def keep(self, alive: Bools) -> None:
+        """Drop the lanes where ``alive`` is false."""
+        self.preempted -= int(self.n_back[~alive].sum())
+        self.head, self.n_back, self.back = self.head[alive], self.n_back[alive], self.back[alive]
+
+    def look(self) -> None:
+        """Refresh ``ta`` and ``wait`` at every lane's present time."""
+        self._look()
+        if self.preempted:
+            self.wait |= self.n_back > 0
+
+    def arrive(self, until: Floats) -> None:
+        """Let arrivals before ``until``, seconds, see the requests that are there now."""
+
+    def heads(self, i: Ints) -> tuple[Ints, Ints, Bools | None]:
+        """Request at the head of each lane's queue, tokens that it has to prefill, and whether it had been
+        preempted."""
+        request = self._request(self.head.take(i))
+        if not self.preempted:
+            return request, self.book.prefill(request), None
+        depth = self.n_back.take(i)
+        again = depth > 0
+        if np.count_nonzero(again):
+            request = np.where(again, self.back[i, depth - 1], request)
+        return request, self.book.prefill(request), again
+
+    def pop(self, i: Ints, request: Ints, again: Bools | None) -> None:
+        """Take the head out of the queue of each lane of ``i``: ``heads(i)`` gave ``request`` and ``again``."""
+        if again is None or not np.count_nonzero(again):
+            head = self.head.take(i) + 1
+            self.head[i] = head
+            self.book.scheduled[request] = self.s.t.take(i)
+        else:
+            fresh = ~again
+            j = i[fresh]
+            self.head[j] += 1
+            self.book.scheduled[request[fresh]] = self.s.t[j]
+            self.n_back[i[again]] -= 1
+            self.preempted -= int(np.count_nonzero(again))
+            head = self.head.take(i)
+        wait = self._refresh(i, head)
+        if self.preempted:
+            wait |= self.n_back.take(i) > 0
+        self.wait[i] = wait
+
+    def push_front(self, i: Ints, request: Ints) -> None:
+        """Put a preempted request at the front of the queue of each lane of ``i`` (no repeats)."""
+        depth = self.n_back[i]
+        if depth.max() >= self.back.shape[1]:
+            more = np.full((self.n_back.size, max(4, self.back.shape[1])), -1, np.int64)
+            self.back = np.concatenate([self.back, more], axis=1)
+        self.back[i, depth] = request
+        self.n_back[i] = depth + 1
+        self.preempted += i.size
+        self.wait[i] = True
+
+    def _look(self) -> None:
+        self.ta = self.book.arrival.take(self.head)
+        self.wait = self.ta <= self.s.t
+
+    def _request(self, head: Ints) -> Ints:
+        return head
+
+    def _refresh(self, i: Ints, head: Ints) -> Bools:
+        ta = self.book.arrival.take(head)
+        self.ta[i] = ta
+        return ta <= self.s.t.take(i)
+
+
+class CheckedQueue(Queue):
+    """Turns away arrivals that find ``max_outstanding`` requests in their lane; the others join the queue.
+
+    Between two step boundaries nobody leaves, so of the arrivals in between the first few are let in and all later ones
+    refused. A lane's queue lies in its own part of ``order``, from ``head`` up to ``tail``.
+    """
+
+    def __init__(self, lanes: Lanes, state: LaneState, book: Book, limit: Ints) -> None:
+        super().__init__(lanes, state, book)
+        self.order = np.zeros(book.total, np.int64)
+        self.refused = np.zeros(book.total, np.bool_)
+        self.limit = limit
+        self.next = self.head.copy()  # the next arrival to check
+        self.tail = self.head.copy()
+        self.last = lanes.start[1:] - 1  # the sentinel
+
+    def keep(self, alive: Bools) -> None:
+        """Drop the lanes where ``alive`` is false."""
+        super().keep(alive)
+        self.limit, self.next = self.limit[alive], self.next[alive]
+        self.tail, self.last = self.tail[alive], self.last[alive]
+
+    def arrive(self, until: Floats) -> None:
+        """Let arrivals before ``until``, seconds, see the requests that are there now."""
+        self._check(self.book.arrival.take(self.next) < until, until, strict=True)
+
+    def _look(self) -> None:
+        ta = self.book.arrival.take(self.next)
+        self._check((ta <= self.s.t) & (ta < np.inf), self.s.t, strict=False)
+        self.ta = self.book.arrival.take(self.next)
+        self.wait = self.head < self.tail
+
+    def _request(self, head: Ints) -> Ints:
+        return self.order.take(head)
+
+    def _refresh(self, i: Ints, head: Ints) -> Bools:
+        return head < self.tail.take(i)
+
+    def _check(self, due: Bools, until: Floats, strict: bool) -> None:
+        i = due.nonzero()[0]
+        if not i.size:
+            return
+        first = self.next.take(i)
+        count = self._count(i, first, until.take(i), strict)
+        outstanding = self.s.running.take(i) + self.tail.take(i) - self.head.take(i) + self.n_back.take(i)
+        accepted = np.minimum(count, np.maximum(self.limit.take(i) - outstanding, 0))
+        self.order[_ranges(self.tail.take(i), accepted)] = _ranges(first, accepted)
+        self.refused[_ranges(first + accepted, count - accepted)] = True
+        self.tail[i] += accepted
+        self.next[i] = first + count
+
+    def _count(self, i: Ints, first: Ints, until: Floats, strict: bool) -> Ints:
+        """How many arrivals are due, by bisection in each lane's own part of the flat array."""
+        low, high = first + 1, self.last.take(i)  # at least one is due, the sentinel never
+        while True:
+            open_ = low < high
+            if not np.count_nonzero(open_):
+                return low - first
+            middle = (low + high) >> 1
+            ta = self.book.arrival.take(middle)
+            due = (ta < until if strict else ta <= until) & open_
+            low = np.where(due, middle + 1, low)
+            high = np.where(due | ~open_, high, middle)
+
+
+def _ranges(start: Ints, count: Ints) -> Ints:
+    """The integers start[i], start[i] + 1, ..., start[i] + count[i] - 1 of every i, one after the other."""
+    ends = np.cumsum(count)
+    return np.arange(ends[-1] if ends.size else 0) + np.repeat(start - ends + count, count)

@@ -1,0 +1,18 @@
+"""What every page starts with: the browser tab, and the little that the theme can't say."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+TITLE = "Headroom"
+_STYLE = """
+<style>
+.st-key-stale { opacity: 0.4; }
+</style>
+"""
+
+
+def prepare() -> None:
+    """Set the page up. Callable from `app.py` and from a page that runs without it."""
+    st.set_page_config(page_title=TITLE, page_icon=":material/stacked_line_chart:", layout="wide")
+    st.html(_STYLE)
