@@ -1,6 +1,7 @@
 """The command line: ``python -m engine COMMAND``.
 
-Results go to standard output, trouble in one clear line to standard error. Exit status: 0; 2 for input that can't be used; 1 for a fault of the program itself.
+Results go to standard output, trouble in one clear line to standard error. Exit status: 0; 2 for input that can't be
+used; 1 for a fault of the program itself.
 """
 
 from __future__ import annotations

@@ -101,19 +101,19 @@ def show(answer: Answer, scenario: Scenario) -> None:
         charts.arrivals_figure(story.arrivals, horizon, warmup),
         lambda: arrivals_table(story),
     )
-    left, right = st.columns(2, gap="large")
+    some = bool(story.refusals.shares)
+    left, right = st.columns(2, gap="large") if some else (st.container(), st.container())
     with left:
+        threshold = story.promise.objective.threshold_s if story.promise else None
+        axis = "{} ({})".format(*METRICS[story.tail.metric])
         parts.chart(
             "latency",
             verdict.latency_sentence(story),
-            charts.latency_figure(
-                story.latencies, horizon, warmup, "{} ({})".format(*METRICS[story.tail.metric]),
-                story.promise.objective.threshold_s if story.promise else None,
-            ),
+            charts.latency_figure(story.latencies, horizon, warmup, axis, threshold),
             lambda: latency_table(story),
-        )  # fmt: skip
+        )
     with right:
-        if story.refusals.shares:
+        if some:
             parts.chart(
                 "refusals",
                 verdict.refusals_sentence(story),

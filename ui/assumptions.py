@@ -43,14 +43,14 @@ def _lengths(scenario: Scenario) -> str:
     if len(kinds) > 1:
         return f"There are {len(kinds)} kinds of them: {', '.join(plain(kind.name) for kind in kinds)}."
     prompt, answer = (getattr(kinds[0], what) for what in ("prompt_tokens", "output_tokens"))
-    return f"Prompts have {_length(prompt)} tokens, answers {_length(answer)}."
+    return f"Prompts have {_length(prompt)}, answers {_length(answer)}."
 
 
 def _length(length: object) -> str:
-    for name, words in (("mean", "{:,.0f} on average"), ("value", "{:,}")):
+    for name, words in (("mean", "{:,.0f} tokens on average"), ("value", "{:,} tokens")):
         if hasattr(length, name):
             return words.format(getattr(length, name))
-    return f"{length.low:,} to {length.high:,}" if hasattr(length, "low") else "one of several numbers of"
+    return f"{length.low:,} to {length.high:,} tokens" if hasattr(length, "low") else "one of several lengths"
 
 
 def machines(story: Story, scenario: Scenario) -> str:
@@ -61,7 +61,7 @@ def machines(story: Story, scenario: Scenario) -> str:
     cost = story.summary["cost"]
     if cost["per_hour"] is not None:
         each = cost["per_million_output_tokens"]
-        parts.append(f"{money(cost['per_hour'])} an hour" + (f", {money(each)} per million words' tokens" if each else ""))
+        parts.append(f"{money(cost['per_hour'])} an hour" + (f", {money(each)} per million output tokens" if each else ""))
     if cost["spare_share"] is not None:
         parts.append(f"{percent(cost['spare_share'], 2)} of the capacity is spare on average")
     return " · ".join(parts).replace("$", "\\$")

@@ -149,7 +149,7 @@ def _figure(scale: float, unit: str, horizon_s: float, axis: str, top: float) ->
     figure = go.Figure()
     figure.update_layout(
         height=HEIGHT, showlegend=False, hovermode="x unified", uirevision="keep",
-        margin={"l": 8, "r": _RIGHT_PX, "t": 12, "b": 8},
+        margin={"l": 8, "r": _RIGHT_PX, "t": 10, "b": 0},
         xaxis={"range": [0.0, end], "title": {"text": unit}, "showgrid": False, "fixedrange": True, "hoverformat": ".3~g"},
         yaxis={"range": [0.0, top], "title": {"text": axis}, "rangemode": "tozero", "fixedrange": True, "nticks": 6},
     )  # fmt: skip
@@ -167,7 +167,7 @@ def _line(
 def _area(x: NDArray[np.float32], y: NDArray[np.float32], colour: str, opacity: float) -> go.Scatter:
     """The steps' area down to zero."""
     return go.Scatter(
-        x=x, y=y, mode="lines", line={"width": 0, "shape": "hv"}, fill="tozeroy", fillcolor=colour, opacity=opacity,
+        x=x, y=y, mode="lines", line={"width": 0, "shape": "hv"}, fill="tozeroy", fillcolor=_veil(colour, opacity),
         hoverinfo="skip",
     )  # fmt: skip
 
@@ -182,9 +182,14 @@ def _band(
 ) -> go.Scatter:
     """The upper edge of a band, filled down to the edge before it."""
     return go.Scatter(
-        x=x, y=y, name=name, mode="lines", line={"width": 0, "shape": shape}, fill="tonexty", fillcolor=colour,
-        opacity=opacity, hoverinfo="skip",
+        x=x, y=y, name=name, mode="lines", line={"width": 0, "shape": shape}, fill="tonexty",
+        fillcolor=_veil(colour, opacity), hoverinfo="skip",
     )  # fmt: skip
+
+
+def _veil(colour: str, opacity: float) -> str:
+    """A colour that lets what is behind it through; the stand-in is replaced in front of the two digits."""
+    return f"{colour}{round(255 * opacity):02x}"
 
 
 def _label_ends(figure: go.Figure, labels: list[tuple[float, str, str]], top: float) -> None:
@@ -207,7 +212,7 @@ def _note(figure: go.Figure, text: str) -> None:
 def _mark_warmup(figure: go.Figure, end: float) -> None:
     """A veil over what isn't counted."""
     if end > 0:
-        figure.add_vrect(x0=0, x1=end, fillcolor=TEXT, opacity=0.08, line_width=0, layer="below")
+        figure.add_vrect(x0=0, x1=end, fillcolor=TEXT, opacity=0.1, line_width=0, layer="below")
 
 
 def _steps(

@@ -97,7 +97,7 @@ def _number(path: str, base: Scenario, label: str = "", key: str = "") -> Contro
         low=info.low,
         high=info.high,
         step=info.step or (10.0 if info.unit == "tokens" else 1.0 if whole else 0.1),
-        stops=stops(info),
+        stops=_with(stops(info), value),
     )
 
 
@@ -105,6 +105,7 @@ def _burstiness(base: Scenario) -> Control:
     """One control for three processes: 0 is clockwork, 1 is Poisson, anything else gamma."""
     info = describe("traffic.cv")
     process = base.traffic.process
+    value = {"deterministic": 0.0, "poisson": 1.0}.get(process, base.traffic.cv)
 
     def changes(new: float) -> dict[str, Any]:
         if new == 0.0:
@@ -119,12 +120,12 @@ def _burstiness(base: Scenario) -> Control:
         label=info.label,
         help="How clumped arrivals are (coefficient of variation of the gaps between them): 0 is clockwork, 1 is people "
         "who don't know of each other (Poisson), more is burstier. Accepts a number from 0 to 20.",
-        value={"deterministic": 0.0, "poisson": 1.0}.get(process, base.traffic.cv),
+        value=value,
         changes=changes,
         low=0.0,
         high=info.high,
         step=info.step or 0.1,
-        stops=(0.0, *stops(info)),
+        stops=_with((0.0, *stops(info)), value),
     )
 
 
@@ -165,7 +166,7 @@ def _target(base: Scenario) -> Control:
     return Control(
         key="target_percent",
         kind="box",
-        label="for (% of requests)",
+        label="for % of requests",
         help="Share of requests that must be in time; 100 leaves no error budget. Accepts a number from 0 to 100.",
         value=round(base.slo[0].target * 100, 6),
         changes=lambda new: {"slo.0.target": round(new / 100, 12)},
@@ -248,6 +249,12 @@ def stops(info: ParamInfo) -> tuple[float, ...]:
     if info.form == "integer":
         return tuple(sorted({round(n) for n in numbers}))
     return tuple(sorted({float(round(n)) if info.unit == "tokens" else float(n) for n in numbers}))
+
+
+def _with(positions: tuple[float, ...], value: float) -> tuple[float, ...]:
+    """A slider's positions, and the value that it starts from where that lies between them."""
+    inside = positions[0] < value < positions[-1]
+    return tuple(sorted({*positions, value})) if inside else positions
 
 
 def _round(number: float) -> float:

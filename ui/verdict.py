@@ -6,7 +6,7 @@ import math
 
 from engine.outcome.story import Promise, Story
 from engine.scenario import Scenario
-from ui.words import METRICS, REASONS, count, digits, fraction, listed, percent, rate, seconds, sentence
+from ui.words import METRICS, REASONS, count, fraction, listed, moment, percent, rate, seconds, sentence
 
 _LATE = {
     "ttft": ("waits longer than promised for the first word", "wait longer than promised for the first word"),
@@ -89,10 +89,10 @@ def _kept(promise: Promise | None) -> str:
     if promise is None or promise.attainment.attainment is None:
         return ""
     share, objective = promise.attainment.attainment, promise.objective
-    word = "kept" if share >= objective.target else "broken"
+    word = "**kept**: for" if share >= objective.target else "**broken**: kept for"
     terms = f"{seconds(objective.threshold_s, 3)} for {percent(objective.target)}"
     runs = f", in {promise.runs_kept} of {promise.runs} runs" if promise.runs > 1 else ""
-    return f"The promise ({terms}) is **{word}**: kept for {percent(share)} of requests{runs}."
+    return f"The promise ({terms}) is {word} {percent(share)} of requests{runs}."
 
 
 def _holds(story: Story) -> str:
@@ -182,10 +182,3 @@ def refusals_sentence(story: Story) -> str:
     worst = fraction(story.refusals.worst)[0].removesuffix(" people")
     at = moment(story.refusals.worst_at_s)
     return f"**{_people(share, 'is turned away', 'are turned away')[:-1]}, {worst} {at}:** {_reasons(story)}."
-
-
-def moment(time_s: float) -> str:
-    """When in a run: "around minute 7", "around second 40", "around hour 3"."""
-    if time_s < 120:
-        return f"around second {time_s:.0f}"
-    return f"around minute {time_s / 60:.0f}" if time_s < 3 * 3600 else f"around hour {digits(time_s / 3600, 2)}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import streamlit as st
 
 from engine.scenario import Scenario, describe
@@ -10,15 +12,19 @@ from engine.scenario.presets import preset, presets
 from engine.traffic import TraceError
 from ui import session, traces
 from ui.controls import Control, burstiness_word, controls
+from ui.frame import TITLE
 from ui.session import Current
-from ui.words import count, digits, listed, plain, rate, seconds
+from ui.words import count, digits, listed, moment, plain, rate, seconds
 
 _MOST_CHANGES = 3
+_BOX_PX = 104
 
 
 def sidebar(current: Current) -> None:
     """Draw the sidebar. With a link that couldn't be opened only the presets: no other values are the link's."""
     with st.sidebar:
+        st.markdown(f"### {TITLE}")
+        st.caption("What if? For serving a model to many people.")
         _presets(current)
         if current.trouble is not None:
             return
@@ -34,7 +40,7 @@ def sidebar(current: Current) -> None:
         if "slo.0.threshold_s" in drawn:
             with st.container(gap="small"):
                 st.markdown("##### Promise")
-                _pair(drawn["slo.0.threshold_s"], drawn["target_percent"], (1, 1))
+                _pair(drawn["slo.0.threshold_s"], drawn["target_percent"])
         _link(current)
         _changed(current)
         _upload(current)
@@ -69,8 +75,7 @@ def _traffic(base: Scenario, drawn: dict[str, Control]) -> None:
             _slider(drawn[key])
             if key == "traffic.rate_rps" and base.traffic.shape.kind == "spike":
                 shape = base.traffic.shape
-                times = f"{digits(shape.factor)} times as many"
-                st.caption(f"{times} {seconds(shape.hold_s)} long, from {seconds(shape.at_s + shape.rise_s)} on")
+                st.caption(f"{digits(shape.factor)} times as many for {seconds(shape.hold_s)}, {moment(shape.at_s)}")
     for key, control in drawn.items():
         if ".prompt_tokens." in key or ".output_tokens." in key:
             _slider(control)
@@ -98,21 +103,20 @@ def _stop_replaying() -> None:
 
 def _slider(control: Control) -> None:
     """A slider with a box to type in: the box has the exact value, the slider its nearest position."""
-    st.markdown(control.label, help=control.help)
-    left, right = st.columns((5, 4), vertical_alignment="bottom", gap="small", wrap=False)
-    words = burstiness_word if control.key == "burstiness" else digits
-    left.select_slider(
-        control.label,
-        control.stops,
-        format_func=words,
-        key=session.slider_key(control.key),
-        label_visibility="collapsed",
-        on_change=_follow_slider,
-        args=(control.key, control.whole),
-        persist_state="session",
-    )
-    with right:
-        _box(control, hidden=True)
+    with st.container(gap="xxsmall"):
+        st.markdown(f":small[{control.label}]", help=control.help)
+        with st.container(horizontal=True, wrap=False, vertical_alignment="bottom", gap="small"):
+            st.select_slider(
+                control.label,
+                control.stops,
+                format_func=burstiness_word if control.key == "burstiness" else digits,
+                key=session.slider_key(control.key),
+                label_visibility="collapsed",
+                on_change=_follow_slider,
+                args=(control.key, control.whole),
+                persist_state="session",
+            )
+            _box(control, width=_BOX_PX, hidden=True)
 
 
 def _follow_slider(key: str, whole: bool) -> None:
@@ -125,7 +129,7 @@ def _follow_box(control: Control) -> None:
         st.session_state[session.slider_key(control.key)] = control.nearest_stop(float(st.session_state[control.key]))
 
 
-def _box(control: Control, hidden: bool = False) -> None:
+def _box(control: Control, width: int | Literal["stretch"] = "stretch", hidden: bool = False) -> None:
     number = int if control.whole else float
     st.number_input(
         control.label,
@@ -139,10 +143,11 @@ def _box(control: Control, hidden: bool = False) -> None:
         on_change=_follow_box,
         args=(control,),
         persist_state="session",
+        width=width,
     )
 
 
-def _choice(control: Control) -> None:
+def _choice(control: Control, width: int | Literal["stretch"] = "stretch") -> None:
     assert control.choices is not None
     words = control.choices
     st.selectbox(
@@ -152,13 +157,15 @@ def _choice(control: Control) -> None:
         key=control.key,
         help=control.help,
         persist_state="session",
+        width=width,
     )
 
 
-def _pair(one: Control, other: Control, widths: tuple[int, int] = (5, 3)) -> None:
-    for column, control in zip(st.columns(widths, gap="small", wrap=False), (one, other), strict=True):
-        with column:
-            _choice(control) if control.kind == "choice" else _box(control)
+def _pair(one: Control, other: Control) -> None:
+    """A wide control and a narrow one in a row."""
+    with st.container(horizontal=True, wrap=False, vertical_alignment="bottom", gap="small"):
+        for control, width in ((one, "stretch"), (other, _BOX_PX)):
+            _choice(control, width) if control.kind == "choice" else _box(control, width)
 
 
 # -- below the controls ------------------------------------------------------------------------------------------------
@@ -167,7 +174,7 @@ def _pair(one: Control, other: Control, widths: tuple[int, int] = (5, 3)) -> Non
 def _link(current: Current) -> None:
     if current.scenario is None:
         return
-    st.markdown("Copy link", help="Opens this scenario, with every setting, in any browser.")
+    st.markdown(":small[Copy link]", help="Opens this scenario, with every setting, in any browser.")
     if current.link is None:
         st.caption("This scenario doesn't fit a link. Save it as a file with the command line instead.")
         return

@@ -60,7 +60,8 @@ def percent(share: float, many: int = 3) -> str:
         return f"{share * 100:.0f}{NBSP}%"
     near = min(share, 1.0 - share) * 100
     places = max(0, min(6, -math.floor(math.log10(near)))) if near < 1 else 1 if many > 2 else 0
-    return f"{share * 100:.{places}f}{NBSP}%"
+    text = f"{share * 100:.{places}f}"
+    return f"{text.removesuffix('.0')}{NBSP}%"
 
 
 def rate(per_second: float) -> str:
@@ -81,6 +82,13 @@ def fraction(share: float) -> tuple[str, bool]:
     steps = ((0.365, "1 in 3"), (0.45, "2 in 5"), (0.55, "1 in 2"), (0.71, "2 in 3"), (0.85, "3 in 4"), (1.0, "9 in 10"))
     said = next(text for top, text in steps if share < top)
     return f"{said} people", not said.startswith("1 ")
+
+
+def moment(time_s: float) -> str:
+    """When in a run: "around minute 7", "around second 40", "around hour 3"."""
+    if time_s < 120:
+        return f"around second {time_s:.0f}"
+    return f"around minute {time_s / 60:.0f}" if time_s < 3 * 3600 else f"around hour {digits(time_s / 3600, 2)}"
 
 
 def count(number: int, one: str, many: str | None = None) -> str:

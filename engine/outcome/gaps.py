@@ -7,6 +7,8 @@ preemption are logged one by one.
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -58,12 +60,14 @@ class GapHistogram:
 
     def spread(self, gaps: Floats, seed: NDArray[np.int64]) -> Spread:
         """Figures of all gaps, those given one by one included: ``gaps`` (m,) of ``seed`` (m,)."""
-        self._add(seed, _bucket(gaps), np.ones(gaps.size))
         self._flush()
+        whole = copy(self)  # asked twice, the answer is the same
+        whole._open = [(seed, _bucket(gaps), np.ones(gaps.size))] if gaps.size else []
+        whole._flush()
         total = self.total + np.bincount(seed, gaps, self.seeds)
         top = self.top.copy()
         np.maximum.at(top, seed, gaps)
-        return self._figures(total, top)
+        return whole._figures(total, top)
 
     def _add(self, seed: NDArray[np.int64], bucket: NDArray[np.int32], weight: Floats) -> None:
         if seed.size:
@@ -85,7 +89,7 @@ class GapHistogram:
             self.count = np.zeros((self.seeds, high - low))
         self.low, width = low, high - low
         flat = seed * width + (bucket - low)
-        self.count += np.bincount(flat, weight, self.seeds * width).reshape(self.seeds, width)
+        self.count = self.count + np.bincount(flat, weight, self.seeds * width).reshape(self.seeds, width)
 
     def _figures(self, total: Floats, top: Floats) -> Spread:
         size = self.count.sum(axis=1)

@@ -6,6 +6,7 @@ Nothing of a step is kept beyond sums and a histogram, so a run's memory doesn't
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.serving import LIMITS, FleetRun, StepLog
 
@@ -23,6 +24,7 @@ class Meter:
         self.horizon_s = np.inf if horizon_s is None else horizon_s
         self.busy, self.batch = np.zeros(seeds), np.zeros(seeds)
         self.limit = np.zeros((seeds, len(LIMITS)))
+        self.at_end = np.zeros(seeds)  # tokens that came at exactly the horizon, each the end of a gap
         self.gaps = GapHistogram(seeds)
 
     def __call__(self, log: StepLog) -> None:
@@ -39,6 +41,9 @@ class Meter:
             at = (log.limit == code).nonzero()[0]
             if at.size:
                 self.limit[:, code] += np.bincount(seed[at], inside[at], self.seeds)
+        at = (t1 == self.horizon_s).nonzero()[0]
+        if at.size:
+            self.at_end += np.bincount(seed[at], log.decoding[at], self.seeds)
         self.gaps.add_steps(decoding_steps(log, t1, seed, self.warmup_s, self.horizon_s))
 
     def usage(self, run: FleetRun) -> Usage:
@@ -51,4 +56,12 @@ class Meter:
     def itl(self, run: FleetRun) -> Spread:
         """All gaps whose second token came in the window; quantiles within 0.4 %, mean and maximum exact."""
         kept = run.stall_gap_end_s >= self.warmup_s
-        return self.gaps.spread(run.stall_gaps[kept], run.stall_gap_lane[kept].astype(np.int64) // self.replicas)
+        return self.gaps.spread(run.stall_gaps[kept], self._seed(run.stall_gap_lane[kept]))
+
+    def tokens_at_end(self, run: FleetRun) -> Floats:
+        """(seeds,): tokens but first ones that came at exactly the horizon: they end gaps, and are after the window."""
+        last = run.stall_gap_end_s == self.horizon_s
+        return self.at_end + np.bincount(self._seed(run.stall_gap_lane[last]), minlength=self.seeds)
+
+    def _seed(self, lane: NDArray[np.int32]) -> NDArray[np.int64]:
+        return lane.astype(np.int64) // self.replicas

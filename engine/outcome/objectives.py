@@ -14,6 +14,9 @@ from .spread import Floats, half_width
 
 Bools = NDArray[np.bool_]
 
+_BETWEEN_TOKENS = ("tpot", "max_itl")
+"""Metrics that an answer of one token doesn't have."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scored:
@@ -52,7 +55,8 @@ def score(objective: Objective, attempts: Attempts, metric: Floats, horizon_s: F
 
     ``metric`` (n,) holds the objective's metric in seconds, ``nan`` where it isn't known or not defined; ``horizon_s``
     (seeds,) is when each seed's clock stopped. Good: known, within the threshold, and the attempt completed or still
-    in the system. An unfinished attempt whose metric isn't known yet is left out while younger than the threshold.
+    in the system. An unfinished attempt whose metric isn't known yet is left out while younger than the threshold, and
+    one whose metric has no meaning (gaps in an answer of one token) in every state.
     """
     state = attempts.state
     known = ~np.isnan(metric)
@@ -64,6 +68,8 @@ def score(objective: Objective, attempts: Attempts, metric: Floats, horizon_s: F
     pending = (state == UNFINISHED) & ~known
     valid = np.where(reached & known, True, failures & (state != COMPLETED))
     valid &= ~(pending & (age < objective.threshold_s))
+    if objective.metric in _BETWEEN_TOKENS:
+        valid &= attempts.output_tokens > 1
     good = reached & known & (metric <= objective.threshold_s)
     return Scored(valid, good & valid)
 

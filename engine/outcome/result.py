@@ -60,7 +60,8 @@ class Result:
     @cached_property
     def counted(self) -> Bools:
         """(attempts,): arrived in the window."""
-        return np.asarray(self.run.attempts.arrival_s >= self.warmup_s)
+        counted: Bools = self.run.attempts.arrival_s >= self.warmup_s
+        return counted
 
     @cached_property
     def observed(self) -> Bools:
@@ -152,7 +153,7 @@ class Result:
         if window <= 0:
             return {"requests_per_s": None, "output_tokens_per_s": None, "goodput_per_s": None}
         a = self.run.attempts
-        finished = (a.state == COMPLETED) & (a.finish_s >= self.warmup_s)
+        finished = (a.state == COMPLETED) & self._in_window(a.finish_s)
         kept = finished.copy()
         for objective in self.scenario.slo:
             metric = self.metric(objective.metric)
@@ -165,10 +166,15 @@ class Result:
 
     @cached_property
     def tokens_made(self) -> Floats:
-        """(seeds,): output tokens that came in the window: first tokens, and one at the end of every gap."""
+        """(seeds,): output tokens that came in [warmup_s, horizon): first tokens, and one at the end of every gap."""
         a = self.run.attempts
-        first = np.bincount(a.seed_index[a.first_token_s >= self.warmup_s], minlength=a.seeds)
-        return first + self.latency["itl"].counts
+        first = np.bincount(a.seed_index[self._in_window(a.first_token_s)], minlength=a.seeds)
+        return first + self.latency["itl"].counts - self.meter.tokens_at_end(self.run)
+
+    def _in_window(self, time_s: Floats) -> Bools:
+        """Which times are in [warmup_s, horizon); without a horizon the last event's instant is included."""
+        end = self.scenario.run.horizon_s
+        return np.asarray((time_s >= self.warmup_s) & (time_s < (np.inf if end is None else end)))
 
     @cached_property
     def cost(self) -> Cost:

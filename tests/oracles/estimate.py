@@ -32,10 +32,10 @@ def luck(seen: Seen, queue: Queue) -> Floats:
 def ratio(top: NDArray[np.generic], bottom: NDArray[np.generic], luck: Floats, level: float) -> Estimate:
     """sum(top) / sum(bottom), one pair a seed, corrected for the seeds' luck; Student's t at error probability `level`.
 
-    Pooled, so that a seed weighs by what it saw. The spread is that of the linearised ratio, top - value * bottom. Where
-    a seed's queue is longer because more work was drawn than expected, regression on `luck`, whose mean is known to be
-    zero, says by how much, and what it explains is left out (control variates; Lavenberg and Welch, Management Science
-    27, 1981). That the draws themselves are right is a test of its own (`judge`).
+    Pooled, so that a seed weighs by what it saw. The spread is that of the linearised ratio, top - value * bottom.
+    Where a seed's queue is longer because more work was drawn than expected, regression on `luck`, whose mean is known
+    to be zero, says by how much, and what it explains is left out (control variates; Lavenberg and Welch, Management
+    Science 27, 1981). That the draws themselves are right is a test of its own (`judge`).
     """
     value = float(top.sum() / bottom.sum())
     residual = (top - value * bottom) / bottom.mean()
@@ -171,7 +171,7 @@ def _token_gap(seen: Seen, queue: Queue, level: float) -> Estimate:
 
 
 def _capacity(seen: Seen, queue: Queue, level: float) -> Estimate:
-    return ratio(seen.completed, seen.span_s, luck(seen, queue), level)
+    return ratio(seen.completed, seen.span_s, np.empty((seen.seeds, 0)), level)
 
 
 def _size_variance(seen: Seen, queue: Queue, level: float) -> Estimate:
