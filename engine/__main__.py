@@ -1,7 +1,7 @@
 """The command line: ``python -m engine COMMAND``.
 
 Results go to standard output, trouble in one clear line to standard error. Exit status: 0; 2 for input that can't be
-used; 1 for a fault of the program itself.
+used; 1 for a fault of the program itself; 130 when interrupted.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader had enough; nothing more may be flushed at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        return 130
     except (ScenarioError, TraceError, OSError) as error:
         _complain(error)
         return 2
@@ -93,9 +95,24 @@ def _simulate(given: argparse.Namespace) -> None:
     s = _scenario(given.file)
     if changes:
         s = s.replace(changes)
+    _check_tables(given)
     result = simulate(s, _trace(s, given.file))
     _write_tables(result, given)
     _print(result.summary())
+
+
+def _check_tables(given: argparse.Namespace) -> None:
+    """Refuse names of tables that can't be written now, not after a long run."""
+    for flag, name in (("--requests", given.requests), ("--timeline", given.timeline)):
+        if name is None:
+            continue
+        folder = Path(name).parent
+        if name in ("", "-") or Path(name).is_dir():
+            raise ScenarioError.of(flag, repr(name), "is not a file name", "give the file to write")
+        if not folder.is_dir():
+            raise ScenarioError.of(flag, name, "can't be written: there is no such folder", f"make {folder} first")
+    if given.requests is not None and given.requests == given.timeline:
+        raise ScenarioError.of("--timeline", given.timeline, "is the file of --requests too", "give two files")
 
 
 def _write_tables(result: Result, given: argparse.Namespace) -> None:
@@ -124,8 +141,14 @@ def _presets(given: argparse.Namespace) -> None:
 def _scenario(file: str) -> Scenario:
     if file != "-":
         return Scenario.from_json(Path(file))
-    text = sys.stdin.read()
-    return Scenario.from_json(text if text.lstrip().startswith("{") else "{" + text)
+    try:
+        text = sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ScenarioError.of("-", "", "standard input is not UTF-8 text", "give a scenario as JSON") from None
+    if not text.lstrip().startswith("{"):
+        begins = f"begins with {text.split(maxsplit=1)[0][:20]!r}" if text.strip() else "is empty"
+        raise ScenarioError.of("-", "", f"standard input {begins}", "give a scenario as JSON: {...}")
+    return Scenario.from_json(text)
 
 
 def _trace(s: Scenario, file: str) -> Trace | None:
@@ -142,7 +165,12 @@ def _trace(s: Scenario, file: str) -> Trace | None:
 
 
 def _print(value: Any) -> None:
-    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:  # a terminal that can't show every letter still gets valid JSON
+        text = json.dumps(value, indent=2, allow_nan=False)
+    print(text)
 
 
 if __name__ == "__main__":

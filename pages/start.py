@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import pandas as pd
@@ -15,10 +16,11 @@ from ui.assumptions import assumptions, footer, machines
 from ui.runs import Answer
 from ui.session import Current
 from ui.widgets import sidebar
-from ui.words import METRICS, REASONS, count, listed, percent, seconds
+from ui.words import METRICS, REASONS, count, listed, percent, plain, seconds
 
 SLUG = "start"
 _SHOWN = "last shown"
+_WORTH_SAYING = 0.02  # share without an answer from which on a percentile of the others needs a warning beside it
 
 
 def page() -> None:
@@ -90,7 +92,7 @@ def show(answer: Answer, scenario: Scenario) -> None:
     """The answer, whole or first."""
     story = answer.story
     parts.headline(verdict.headline(story, scenario))
-    st.markdown(verdict.explanation(story, scenario))
+    st.markdown(verdict.explanation(story))
     _tiles(story)
     st.caption(machines(story, scenario))
     horizon = scenario.run.horizon_s or float(story.summary["run"]["horizon_s"])
@@ -101,43 +103,54 @@ def show(answer: Answer, scenario: Scenario) -> None:
         charts.arrivals_figure(story.arrivals, horizon, warmup),
         lambda: arrivals_table(story),
     )
-    some = bool(story.refusals.shares)
-    left, right = st.columns(2, gap="large") if some else (st.container(), st.container())
+    _waits_and_refusals(story, horizon, warmup)
+    st.markdown("#### What this assumes")
+    st.markdown("\n".join(f"- {line}" for line in assumptions(scenario)))
+    for note in story.summary["notes"]:
+        st.caption(f":material/info: {plain(note)}")
+    st.caption(footer(story, scenario))
+
+
+def _waits_and_refusals(story: Story, horizon_s: float, warmup_s: float) -> None:
+    """Two charts side by side; one that would be empty gives its place to the other, and is a sentence."""
+    waited, refused = not math.isnan(story.latencies.worst_s), bool(story.refusals.shares)
+    left, right = st.columns(2, gap="large") if waited and refused else (st.container(), st.container())
     with left:
-        threshold = story.promise.objective.threshold_s if story.promise else None
-        axis = "{} ({})".format(*METRICS[story.tail.metric])
-        parts.chart(
-            "latency",
-            verdict.latency_sentence(story),
-            charts.latency_figure(story.latencies, horizon, warmup, axis, threshold),
-            lambda: latency_table(story),
-        )
+        if waited:
+            threshold = story.promise.objective.threshold_s if story.promise else None
+            axis = "{} ({})".format(*METRICS[story.tail.metric])
+            parts.chart(
+                "latency",
+                verdict.latency_sentence(story),
+                charts.latency_figure(story.latencies, horizon_s, warmup_s, axis, threshold),
+                lambda: latency_table(story),
+            )
+        else:
+            st.markdown(verdict.latency_sentence(story))
     with right:
-        if some:
+        if refused:
             parts.chart(
                 "refusals",
                 verdict.refusals_sentence(story),
-                charts.refusals_figure(story.refusals, horizon, warmup),
+                charts.refusals_figure(story.refusals, horizon_s, warmup_s),
                 lambda: refusals_table(story),
             )
         else:
             st.markdown(verdict.refusals_sentence(story))
-    st.markdown("#### What this assumes")
-    st.markdown("\n".join(f"- {line}" for line in assumptions(scenario)))
-    for note in story.summary["notes"]:
-        st.info(note, icon=":material/info:")
-    st.caption(footer(story, scenario))
 
 
 def _tiles(story: Story) -> None:
     promise, tail = story.promise, story.tail
     word, term = METRICS[tail.metric]
     first, second, third = st.columns(3)
+    against = f"promise {seconds(promise.objective.threshold_s)}" if promise else "nothing promised"
+    missing = tail.unanswered / (tail.answered + tail.unanswered) if tail.unanswered else 0.0
     first.metric(
         f"{word[:1].upper()}{word[1:]}, slowest 5 % ({term} p95)",
         seconds(tail.p95) if tail.p95 is not None else "–",
-        f"promise {seconds(promise.objective.threshold_s)}" if promise else "nothing promised",
+        f"{against}, but {_missing(missing)} got no answer" if missing > _WORTH_SAYING else against,
         delta_color="off", delta_arrow="off", border=True,
+        help=f"Of the {tail.answered:,} requests that were answered in full; {tail.unanswered:,} were not.",
     )  # fmt: skip
     kept = promise.attainment.attainment if promise else None
     second.metric(
@@ -152,6 +165,10 @@ def _tiles(story: Story) -> None:
         percent(story.turned_away) if story.turned_away is not None else "–",
         why, delta_color="off", delta_arrow="off", border=True,
     )  # fmt: skip
+
+
+def _missing(share: float) -> str:
+    return "all" if share == 1.0 else percent(share, 2)
 
 
 def arrivals_table(story: Story) -> pd.DataFrame:

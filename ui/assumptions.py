@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.machine import replica_evidence
 from engine.outcome.story import Story
 from engine.scenario import Analytic, Scenario
-from ui.words import count, digits, money, percent, plain, rate, seconds
+from ui.words import count, digits, money, percent, plain, seconds
 
 _PROCESS = {
     "deterministic": "evenly, like clockwork",
@@ -28,8 +28,8 @@ def assumptions(scenario: Scenario) -> list[str]:
     refused = "nobody is refused" if limit is None else f"a replica with {count(limit, 'request')} refuses the next"
     return [
         f"**Traffic:** requests arrive {how}.{classes} Callers wait as long as it takes, and don't ask again.",
-        f"**Serving:** as vLLM does by default: prompts are read in chunks of up to {b.max_num_batched_tokens:,} tokens a "
-        f"step between other people's words, up to {b.max_num_seqs:,} conversations share a step, "
+        f"**Serving:** as vLLM does: prompts are read in chunks of up to {b.max_num_batched_tokens:,} tokens a step "
+        f"between other people's words, up to {b.max_num_seqs:,} conversations share a step, "
         f"requests go to the replicas {_ROUTING[scenario.fleet.routing.policy]}, {refused}.",
         "**Not modelled:** the network, failures of machines, what the answers are worth.",
     ]
@@ -56,12 +56,15 @@ def _length(length: object) -> str:
 def machines(story: Story, scenario: Scenario) -> str:
     """What it runs on, what that costs, how busy it is."""
     chips, replicas = scenario.parallelism.tp, scenario.fleet.replicas
+    device = plain(scenario.hardware.accelerator)
     what = f"{count(replicas, 'replica')} of {plain(scenario.model.name)}"
-    parts = [f"{what} on {count(chips * replicas, plain(scenario.hardware.accelerator), plain(scenario.hardware.accelerator))}"]
+    parts = [f"{what} on {count(chips * replicas, device, device)}"]
     cost = story.summary["cost"]
     if cost["per_hour"] is not None:
         each = cost["per_million_output_tokens"]
-        parts.append(f"{money(cost['per_hour'])} an hour" + (f", {money(each)} per million output tokens" if each else ""))
+        parts.append(f"{money(cost['per_hour'])} an hour")
+        if each is not None:
+            parts.append(f"{money(each)} per million output tokens")
     if cost["spare_share"] is not None:
         parts.append(f"{percent(cost['spare_share'], 2)} of the capacity is spare on average")
     return " · ".join(parts).replace("$", "\\$")
@@ -77,7 +80,8 @@ def footer(story: Story, scenario: Scenario) -> str:
     if isinstance(scenario.performance, Analytic):
         found = replica_evidence(scenario)
         if found is not None:
-            parts.append(f"step times from {scenario.hardware.accelerator}'s figures, constants {_STATUS[found.status]}")
+            figures = f"step times from the data sheet of {plain(scenario.hardware.accelerator)}"
+            parts.append(f"{figures}, constants {_STATUS[found.status]}")
     else:
         parts.append("step times from a measured profile")
     return " · ".join(parts)

@@ -118,8 +118,8 @@ def _burstiness(base: Scenario) -> Control:
         key="burstiness",
         kind="slider",
         label=info.label,
-        help="How clumped arrivals are (coefficient of variation of the gaps between them): 0 is clockwork, 1 is people "
-        "who don't know of each other (Poisson), more is burstier. Accepts a number from 0 to 20.",
+        help="How clumped arrivals are (coefficient of variation of the gaps between them): 0 is clockwork, 1 is "
+        "people who don't know of each other (Poisson), more is burstier. Accepts a number from 0 to 20.",
         value=value,
         changes=changes,
         low=0.0,
@@ -166,7 +166,7 @@ def _target(base: Scenario) -> Control:
     return Control(
         key="target_percent",
         kind="box",
-        label="for % of requests",
+        label="% of requests",
         help="Share of requests that must be in time; 100 leaves no error budget. Accepts a number from 0 to 100.",
         value=round(base.slo[0].target * 100, 6),
         changes=lambda new: {"slo.0.target": round(new / 100, 12)},

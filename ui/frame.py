@@ -15,5 +15,7 @@ _STYLE = """
 
 def prepare() -> None:
     """Set the page up. Callable from `app.py` and from a page that runs without it."""
-    st.set_page_config(page_title=TITLE, page_icon=":material/stacked_line_chart:", layout="wide", initial_sidebar_state=_SIDEBAR_PX)
+    st.set_page_config(
+        page_title=TITLE, page_icon=":material/stacked_line_chart:", layout="wide", initial_sidebar_state=_SIDEBAR_PX
+    )
     st.html(_STYLE)

@@ -28,11 +28,9 @@ def chart(key: str, text: str, figure: go.Figure, table: Callable[[], pd.DataFra
 def problems(found: Iterable[Problem]) -> None:
     """What is wrong, why, and what to try."""
     for problem in found:
-        where = f"`{problem.field}` " if problem.field else ""
-        st.error(
-            f"{where}{plain(problem.value)} {plain(problem.reason)}.\n\n{sentence(plain(problem.remedy))}",
-            icon=":material/error:",
-        )
+        where = {"": "", "link": "The link is "}.get(problem.field, f"`{problem.field}` ")
+        what = " ".join(part for part in (problem.value, problem.reason) if part)
+        st.error(f"{where}**{plain(what)}.** {plain(sentence(problem.remedy))}", icon=":material/error:")
 
 
 def headline(text: str) -> None:
@@ -47,10 +45,14 @@ def trouble(current: Current) -> None:
     headline("This link can't be opened as it is.")
     problems(found.problems)
     if found.dropped:
-        st.markdown("The nearest valid scenario leaves out:\n\n" + "\n".join(f"- {plain(line)}" for line in found.dropped))
+        st.markdown("The nearest valid scenario leaves out:\n\n" + _bullets(found.dropped))
     if found.kept:
-        st.markdown("It keeps:\n\n" + "\n".join(f"- {plain(line)}" for line in found.kept))
+        st.markdown("It keeps:\n\n" + _bullets(found.kept))
     with st.container(horizontal=True):
-        st.button("Open the nearest valid scenario", type="primary", on_click=session.load, args=(found.nearest, None))
+        st.button("Open the nearest valid scenario", on_click=session.load, args=(found.nearest, None))
         first = preset(FIRST)
         st.button(f"Start from {first.title}", on_click=session.load, args=(first.scenario, FIRST))
+
+
+def _bullets(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {plain(line)}" for line in lines)

@@ -17,8 +17,6 @@ from ui.jobs import Job, Jobs
 
 MOST_REQUESTS = int(os.environ.get("HEADROOM_MAX_REQUESTS", "3000000"))
 """Above, a scenario is refused here: a server has other visitors."""
-_AT_ONCE = 15_000
-"""Requests of a whole run that is fast enough to need no first answer."""
 _INLINE = 100_000
 """Requests above which not even a first answer is computed in the server's own process."""
 _KEPT = 200
@@ -56,12 +54,12 @@ class Runs:
         """
         refuse_too_large(scenario, trace)
         answer = self.known(scenario)
-        total = work.expected_requests(scenario, trace)
         if answer is not None:
             return answer
-        small = total <= _AT_ONCE
-        lanes = scenario.run.seeds * scenario.fleet.replicas
-        if not small and min(total, lanes * work.REQUESTS_PER_LANE) > _INLINE:
+        total = work.expected_requests(scenario, trace)
+        beginning = scenario.run.seeds * scenario.fleet.replicas * work.REQUESTS_PER_LANE
+        small = total <= beginning
+        if min(total, beginning) > _INLINE:
             return None
         # One computation at a time: several at once take each other's turns at the interpreter and all get slow.
         with self._one_at_a_time:

@@ -159,10 +159,11 @@ def _open(state: State, link: str) -> None:
         opened = open_link(link)
     except LinkError as error:
         state.trouble = Trouble(error.problems, error.nearest, error.kept, error.dropped)
-        return
-    problem = traces.missing(opened.scenario)
-    if problem is not None:
-        state.trouble = Trouble((problem,), traces.without(opened.scenario), (), ())
+    else:
+        problem = traces.missing(opened.scenario)
+        state.trouble = problem and Trouble((problem,), traces.without(opened.scenario), (), ())
+    if state.trouble is not None:
+        st.session_state[PRESET] = None
         return
     load(opened.scenario, opened.preset)
     state.meant = opened.scenario.token

@@ -6,7 +6,21 @@ import math
 
 from engine.outcome.story import Promise, Story
 from engine.scenario import Scenario
-from ui.words import METRICS, REASONS, count, fraction, listed, moment, percent, rate, seconds, sentence
+from ui.words import (
+    METRICS,
+    NBSP,
+    REASONS,
+    count,
+    fraction,
+    listed,
+    moment,
+    people,
+    percent,
+    rate,
+    requests,
+    seconds,
+    sentence,
+)
 
 _LATE = {
     "ttft": ("waits longer than promised for the first word", "wait longer than promised for the first word"),
@@ -16,49 +30,49 @@ _LATE = {
     "queue": ("waits in the queue longer than promised", "wait in the queue longer than promised"),
 }
 _IN_TIME = {
-    "ttft": "get the first word within",
-    "e2e": "get the last word within",
-    "tpot": "get a word every",
-    "max_itl": "see no pause above",
-    "queue": "wait in the queue at most",
+    "ttft": ("gets the first word within", "get the first word within"),
+    "e2e": ("gets the last word within", "get the last word within"),
+    "tpot": ("gets a word every", "get a word every"),
+    "max_itl": ("sees no pause above", "see no pause above"),
+    "queue": ("waits in the queue at most", "wait in the queue at most"),
 }
+_TURNED_AWAY = ("is turned away", "are turned away")
+_WORSE = 1.2
+"""The busiest minutes are worth a word when they are this many times as bad as the average."""
 
 
 def headline(story: Story, scenario: Scenario) -> str:
     """The verdict in one sentence."""
-    promise = story.promise
-    match story.verdict:
-        case "idle":
-            return "Nothing arrives, so nobody waits."
-        case "refused":
-            return "Nobody is served: every request is turned away."
-        case "unserved":
-            return f"Nobody gets a whole answer within the {_horizon(story, scenario)} simulated."
-        case "turned_away":
-            return _people(story.turned_away or 0.0, "is turned away", "are turned away")
-        case "overloaded":
-            return f"More arrives than can be served: {_late(promise)[:-1]}."
-        case "broken":
-            return sentence(_late(promise))
-        case "busiest":
-            worst = promise.busiest if promise else None
-            assert promise is not None and worst is not None
-            return f"In the {_busiest(story)}, {_people(worst.broken or 0.0, *_verbs(promise), lower=True)}"
-        case "holds":
-            return _holds(story)
-    p95 = story.tail.p95
-    word = METRICS[story.tail.metric][0]
-    return f"The slowest 1 in 20 waits {seconds(p95)} or more for the {word}." if p95 is not None else "Nothing to judge."
+    promise, tail = story.promise, story.tail
+    if story.verdict == "idle":
+        return "Nothing arrives, so nobody waits."
+    if story.verdict == "refused":
+        return "Nobody is served: every request is turned away."
+    if story.verdict == "unserved":
+        return f"Nobody gets a whole answer within the {_horizon(story, scenario)} simulated."
+    if story.verdict == "turned_away":
+        return sentence(people(story.turned_away or 0.0, *_TURNED_AWAY))
+    if promise is None or story.verdict == "unpromised":
+        word = METRICS[tail.metric][0]
+        return "Nothing to judge." if tail.p95 is None else f"1 in 20 waits {seconds(tail.p95)} or more for the {word}."
+    late = _LATE[promise.objective.metric]
+    if story.verdict == "overloaded":
+        return f"More arrives than can be served: {people(_broken(promise), *late)}."
+    if story.verdict == "broken":
+        return sentence(people(_broken(promise), *late))
+    if story.verdict == "busiest":
+        return f"In the {_busiest(promise)}, {people(_broken_then(promise) or 0.0, *late)}."
+    return _holds(promise)
 
 
-def explanation(story: Story, scenario: Scenario) -> str:
+def explanation(story: Story) -> str:
     """What stands behind the verdict; Markdown."""
-    parts = [_context(story, scenario), _kept(story.promise)]
-    return " ".join(part for part in parts if part)
+    return " ".join(part for part in (_context(story), _kept(story.promise)) if part)
 
 
-def _context(story: Story, scenario: Scenario) -> str:
-    promise, offered, able = story.promise, story.offered_rps, story.fleet_rps
+def _context(story: Story) -> str:
+    promise, offered, able = story.promise, story.offered_rps or 0.0, story.fleet_rps
+    can = f"{rate(able)} can be served" if able else "none can be served"
     match story.verdict:
         case "idle":
             return "Raise the requests per second, or open a preset."
@@ -66,22 +80,18 @@ def _context(story: Story, scenario: Scenario) -> str:
             return sentence(f"the reason: {_reasons(story)}")
         case "unserved":
             return "Answers take longer than the run. Try shorter answers, a faster chip or a longer run."
-        case "turned_away" | "overloaded" if offered is not None:
-            can = f"{rate(able)} can be served" if able else "none can be served"
-            return f"{sentence(rate(offered).replace(' a ', ' requests a ', 1) + f' arrive, {can}')}"
-        case "broken":
-            worst = promise.busiest if promise else None
-            if promise and worst and worst.broken and worst.broken > _broken(promise) * 1.2:
-                return f"In the {_busiest(story)} it is {fraction(worst.broken)[0].removesuffix(' people')}."
-        case "busiest":
-            assert promise is not None
-            share = _broken(promise)
-            return f"On average it looks fine: {fraction(share)[0].removesuffix(' people')}."
+        case "turned_away" | "overloaded":
+            return sentence(f"{requests(offered)} arrive, {can}")
+        case "broken" if promise is not None:
+            then = _broken_then(promise)
+            if then is not None and then > _WORSE * _broken(promise):
+                return f"In the {_busiest(promise)} it is {fraction(then)}."
+        case "busiest" if promise is not None:
+            return f"On average it looks fine: {fraction(_broken(promise))}."
         case "unpromised":
             return "Nothing is promised, so there is nothing to keep or break."
         case "holds":
-            if offered is not None and able:
-                return f"On average {rate(offered).replace(' a ', ' requests a ', 1)} arrive; {rate(able)} can be served."
+            return sentence(f"on average {requests(offered)} arrive, {can}")
     return ""
 
 
@@ -95,42 +105,25 @@ def _kept(promise: Promise | None) -> str:
     return f"The promise ({terms}) is {word} {percent(share)} of requests{runs}."
 
 
-def _holds(story: Story) -> str:
-    promise = story.promise
-    assert promise is not None
-    worst = promise.busiest
-    share = promise.attainment.attainment if worst is None or worst.broken is None else 1.0 - worst.broken
-    who = "everybody" if share == 1.0 else percent(share or 0.0)
-    within = _IN_TIME[promise.objective.metric]
-    if share == 1.0:
-        verb, _, rest = within.partition(" ")
-        within = f"{verb}s {rest}"
-    when = f"even in the {_busiest(story)}, " if worst is not None and worst.broken is not None else ""
-    return f"It holds: {when}{who} {within} {seconds(promise.objective.threshold_s, 3)}."
-
-
-def _late(promise: Promise | None) -> str:
-    assert promise is not None
-    return _people(_broken(promise), *_verbs(promise), lower=True)
-
-
-def _verbs(promise: Promise) -> tuple[str, str]:
-    return _LATE[promise.objective.metric]
-
-
-def _people(share: float, one: str, many: str, lower: bool = False) -> str:
-    who, plural = fraction(share)
-    text = f"{who} {many if plural else one}."
-    return text if lower else text[:1].upper() + text[1:]
+def _holds(promise: Promise) -> str:
+    then = _broken_then(promise)
+    share = 1.0 - (_broken(promise) if then is None else then)
+    one, many = _IN_TIME[promise.objective.metric]
+    who = f"everybody {one}" if share == 1.0 else f"{percent(share)} {many}"
+    when = "" if then is None else f"even in the {_busiest(promise)}, "
+    return f"It holds: {when}{who} {seconds(promise.objective.threshold_s, 3)}."
 
 
 def _broken(promise: Promise) -> float:
     return 1.0 - (promise.attainment.attainment or 0.0)
 
 
-def _busiest(story: Story) -> str:
-    worst = story.promise.busiest if story.promise else None
-    width = worst.slice_s if worst else 60.0
+def _broken_then(promise: Promise) -> float | None:
+    return promise.busiest.broken if promise.busiest else None
+
+
+def _busiest(promise: Promise) -> str:
+    width = promise.busiest.slice_s if promise.busiest else 60.0
     return {60.0: "busiest minutes", 10.0: "busiest moments"}.get(width, "busiest seconds")
 
 
@@ -148,37 +141,39 @@ def _reasons(story: Story) -> str:
 def arrivals_sentence(story: Story, scenario: Scenario) -> str:
     """What to read in arrivals against capacity."""
     a = story.arrivals
-    replicas = count(scenario.fleet.replicas, "replica")
     if a.capacity_rps is None:
         return "No request of this mix fits on a replica, so nothing can be served."
-    can = f"what {replicas} can serve ({rate(a.capacity_rps)})"
+    can = f"what {count(scenario.fleet.replicas, 'replica')} can serve ({rate(a.capacity_rps)})"
     if not a.above_s:
         return f"**Arrivals never pass {can}.**"
+    shaded = "The shaded area has to wait" + (" or is turned away." if story.turned_away else ".")
     if a.above_s > 0.97 * a.window_s:
-        return f"**Arrivals are above {can} all the time.** The shaded area is the queue being built."
-    times = f"{seconds(a.above_s)} of {seconds(a.window_s)}"
-    return f"**Arrivals pass {can} for {times}.** The shaded area is the queue being built."
+        return f"**Arrivals are above {can} all the time.** {shaded}"
+    return f"**Arrivals pass {can} for {seconds(a.above_s)} of {seconds(a.window_s)}.** {shaded}"
 
 
 def latency_sentence(story: Story) -> str:
-    """What to read in the latency over time."""
+    """What to read in the latency over time; without any, all there is to say."""
     course, promise = story.latencies, story.promise
-    word = METRICS[story.tail.metric][0]
     if math.isnan(course.worst_s):
-        return "Nobody got an answer, so there is no wait to show."
-    worst = f"{seconds(course.worst_s)} at worst, {moment(course.worst_at_s)}"
+        return "Nobody came, so nobody waits." if story.verdict == "idle" else "Nobody got an answer: no wait to show."
+    worst = f"the slowest 5{NBSP}% take {seconds(course.worst_s)} at worst, {moment(course.worst_at_s)}"
+    silent = ""
+    if course.silent_from_s is not None:
+        silent = f" Nobody who comes after {moment(course.silent_from_s, '')} has an answer by the end."
     if promise is None:
-        return f"**The {word} takes the slowest 5 % {worst}.**"
-    if not course.over_s:
-        return f"**The slowest 5 % stay within the promise throughout:** {worst}."
-    return f"**The slowest 5 % are over the promise for {seconds(course.over_s)}:** {worst}."
+        return f"**Until the {METRICS[story.tail.metric][0]}, {worst}.**{silent}"
+    target = percent(promise.objective.target)
+    if not course.broken_s:
+        return f"**At no time are fewer than {target} in time:** {worst}.{silent}"
+    return f"**For {seconds(course.broken_s)}, fewer than {target} are in time:** {worst}.{silent}"
 
 
 def refusals_sentence(story: Story) -> str:
     """What to read in the refusals over time; without any, all there is to say."""
     share = story.turned_away
     if not share:
-        return "**Nobody is turned away.**" + ("" if story.verdict != "idle" else " Nobody came.")
-    worst = fraction(story.refusals.worst)[0].removesuffix(" people")
-    at = moment(story.refusals.worst_at_s)
-    return f"**{_people(share, 'is turned away', 'are turned away')[:-1]}, {worst} {at}:** {_reasons(story)}."
+        return "Nobody came, so nobody is turned away." if story.verdict == "idle" else "**Nobody is turned away.**"
+    usual, worst = fraction(share), fraction(story.refusals.worst)
+    peak = f", {worst} {moment(story.refusals.worst_at_s)}" if worst != usual else ""
+    return f"**{people(share, *_TURNED_AWAY).capitalize()}{peak}:** {_reasons(story)}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+_MANY = ((0.365, "1 in 3"), (0.45, "2 in 5"), (0.55, "1 in 2"), (0.71, "2 in 3"), (0.85, "3 in 4"), (1.0, "9 in 10"))
 NBSP = "\u00a0"
 """Between a number and its unit, so that no line breaks there."""
 
@@ -30,7 +31,7 @@ METRICS = {
 
 
 def digits(value: float, many: int = 3) -> str:
-    """A number with so many significant digits, thousands separated, never in scientific notation: 0.0123, 4.8, 12,300."""
+    """A number with so many significant digits, thousands separated, no powers of ten: 0.0123, 4.8, 12,300."""
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else "unknown"
     places = many - 1 - math.floor(math.log10(abs(value)))
@@ -65,30 +66,46 @@ def percent(share: float, many: int = 3) -> str:
 
 
 def rate(per_second: float) -> str:
-    """Requests a second: "8.1 a second", or "3 a minute" below one in two seconds."""
+    """A rate: "8.1 a second", "3 a minute" below one in two seconds, "2.4 an hour" below one in two minutes."""
     if per_second >= 0.5 or per_second == 0:
         return f"{digits(per_second, 2 if per_second < 100 else 3)} a second"
-    return f"{digits(per_second * 60, 2)} a minute" if per_second >= 0.5 / 60 else f"{digits(per_second * 3600, 2)} an hour"
+    if per_second >= 0.5 / 60:
+        return f"{digits(per_second * 60, 2)} a minute"
+    return f"{digits(per_second * 3600, 2)} an hour"
 
 
-def fraction(share: float) -> tuple[str, bool]:
-    """A share as people say it, and whether it takes a plural verb: ("1 in 6 people", False), ("nobody", False)."""
+def requests(per_second: float) -> str:
+    """A rate with its noun: "8.1 requests a second"."""
+    number, _, per = rate(per_second).partition(" ")
+    return f"{number} request{'' if number == '1' else 's'} {per}"
+
+
+def fraction(share: float) -> str:
+    """A share as people say it: "1 in 6", "2 in 3", "nobody", "nearly everybody"."""
     if share <= 0:
-        return "nobody", False
+        return "nobody"
     if share >= 0.995:
-        return ("everybody" if share >= 1 else "nearly everybody"), False
+        return "everybody" if share >= 1 else "nearly everybody"
     if share < 0.29:
-        return f"1 in {digits(round(1 / share), 2)} people", False
-    steps = ((0.365, "1 in 3"), (0.45, "2 in 5"), (0.55, "1 in 2"), (0.71, "2 in 3"), (0.85, "3 in 4"), (1.0, "9 in 10"))
-    said = next(text for top, text in steps if share < top)
-    return f"{said} people", not said.startswith("1 ")
+        return f"1 in {digits(round(1 / share), 2)}"
+    return next(text for top, text in _MANY if share < top)
 
 
-def moment(time_s: float) -> str:
+def people(share: float, one: str, many: str) -> str:
+    """What a share of the people does: "1 in 6 people waits", "2 in 3 people wait", "nobody waits"."""
+    who = fraction(share)
+    if who.endswith("body"):
+        return f"{who} {one}"
+    return f"{who} people {one if who.startswith('1 ') else many}"
+
+
+def moment(time_s: float, about: str = "around ") -> str:
     """When in a run: "around minute 7", "around second 40", "around hour 3"."""
     if time_s < 120:
-        return f"around second {time_s:.0f}"
-    return f"around minute {time_s / 60:.0f}" if time_s < 3 * 3600 else f"around hour {digits(time_s / 3600, 2)}"
+        return f"{about}second{NBSP}{time_s:.0f}"
+    if time_s < 3 * 3600:
+        return f"{about}minute{NBSP}{time_s / 60:.0f}"
+    return f"{about}hour{NBSP}{digits(time_s / 3600, 2)}"
 
 
 def count(number: int, one: str, many: str | None = None) -> str:

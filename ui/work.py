@@ -7,7 +7,7 @@ from engine.scenario import Scenario
 from engine.study import simulate
 from engine.traffic import Trace
 
-REQUESTS_PER_LANE = 600
+REQUESTS_PER_LANE = 300
 """Of a first answer: a run's time follows the requests of a replica, hardly the number of replicas and repetitions."""
 
 

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from engine.scenario import Objective
 from engine.serving import COMPLETED, REASONS, REJECTED, TIMED_OUT
 
 from .result import Result
-from .spread import Floats
+from .spread import Floats, grouped_quantiles
 
 _QUANTILES: Mapping[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 _WIDTHS_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600)
@@ -56,12 +57,15 @@ class Latencies:
     low: dict[str, Floats]
     """Lower ends of 95 % intervals from the spread over runs, same keys; ``nan`` with fewer than two runs."""
     high: dict[str, Floats]
-    over_s: float | None
-    """Seconds after the warm-up in which p95 is above the threshold; ``None`` without one."""
     worst_s: float
     """The highest p95 of a bin after the warm-up, ``nan`` without any."""
     worst_at_s: float
     """The middle of that bin."""
+    broken_s: float | None
+    """Seconds after the warm-up, bin by bin, in which the promise was kept for fewer than its target; ``None`` without
+    a promise."""
+    silent_from_s: float | None
+    """When the arrivals begin of whom nobody has completed by the end; ``None`` when that is less than three bins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +106,10 @@ def arrivals(result: Result, bins: Bins) -> Arrivals:
     )
 
 
-def latencies(result: Result, bins: Bins, metric: str, threshold_s: float | None) -> Latencies:
-    """The course of ``metric`` (as in an objective); ``threshold_s`` is what p95 is held against."""
+def latencies(result: Result, bins: Bins, objective: Objective | None) -> Latencies:
+    """The course of the objective's metric, TTFT without one, and of the promise itself."""
     a, many = result.run.attempts, bins.start_s.size
-    values = result.metric(metric)
+    values = result.metric(objective.metric if objective else "ttft")
     seen = (a.state == COMPLETED) & ~np.isnan(values)
     slot = _slot(bins, a.arrival_s[seen])
     cell = a.seed_index[seen].astype(np.int64) * many + slot
@@ -116,19 +120,32 @@ def latencies(result: Result, bins: Bins, metric: str, threshold_s: float | None
     p95 = np.where(bins.start_s >= result.warmup_s, pooled[1], np.nan)
     some = not np.isnan(p95).all()
     at = int(np.nanargmax(p95)) if some else 0
-    over = None
-    if threshold_s is not None:
-        length = _lengths(bins, result.run.horizon_s).max(axis=0)
-        over = float(length[p95 > threshold_s].sum())
     return Latencies(
         bins=bins,
         figures=dict(zip(_QUANTILES, pooled, strict=True)),
         low=dict(zip(_QUANTILES, np.maximum(pooled - half, 0.0), strict=True)),
         high=dict(zip(_QUANTILES, pooled + half, strict=True)),
-        over_s=over,
         worst_s=float(p95[at]) if some else float("nan"),
         worst_at_s=float(bins.start_s[at]) + bins.width_s / 2,
+        broken_s=None if objective is None else _broken_s(result, bins, objective),
+        silent_from_s=_silent_from(result, bins, slot),
     )
+
+
+def _broken_s(result: Result, bins: Bins, objective: Objective) -> float:
+    a, scored = result.run.attempts, result.scored(objective)
+    slot = _slot(bins, a.arrival_s)
+    valid = np.bincount(slot[scored.valid], minlength=bins.start_s.size)
+    good = np.bincount(slot[scored.good], minlength=bins.start_s.size)
+    broken = (good < objective.target * valid - 1e-9) & (bins.start_s >= result.warmup_s)
+    return float(_lengths(bins, result.run.horizon_s).max(axis=0)[broken].sum())
+
+
+def _silent_from(result: Result, bins: Bins, answered: NDArray[np.int64]) -> float | None:
+    """``answered``: the bin of each request that completed."""
+    last_arrival = int(_slot(bins, result.run.attempts.arrival_s).max(initial=-1))
+    first_silent = int(answered.max(initial=-1)) + 1
+    return float(bins.start_s[first_silent]) if last_arrival - first_silent >= 2 else None
 
 
 def refusals(result: Result, bins: Bins) -> Refusals:
@@ -146,19 +163,6 @@ def refusals(result: Result, bins: Bins) -> Refusals:
     total = np.where((bins.start_s >= result.warmup_s) & (offered > 0), total, 0.0)
     at = int(np.argmax(total))
     return Refusals(bins, shares, float(total[at]), float(bins.start_s[at]) + bins.width_s / 2)
-
-
-def grouped_quantiles(values: Floats, group: NDArray[np.int64], groups: int, qs: Floats) -> Floats:
-    """(qs, groups): quantiles of ``values`` (n,) in each group (``inverted_cdf``); ``nan`` for empty groups."""
-    order = np.lexsort((values, group))
-    sizes = np.bincount(group, minlength=groups)
-    start = np.cumsum(sizes) - sizes
-    # The product can land a rounding error above a whole number, which would take the next value.
-    rank = np.maximum(np.ceil(np.round(qs[:, None] * sizes, 9)).astype(np.int64), 1) - 1
-    out = np.full(rank.shape, np.nan)
-    filled = np.broadcast_to(sizes > 0, rank.shape)
-    out[filled] = values[order][(start + rank)[filled]]
-    return out
 
 
 def _half_widths(by_seed: Floats) -> Floats:

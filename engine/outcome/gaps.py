@@ -150,7 +150,8 @@ def _largest_in(log: StepLog, run: FleetRun, lane_of: NDArray[np.int64], out: Fl
     start = np.cumsum(sizes) - sizes
     t1 = log.t1[order]
     longest = np.where(t1 <= run.horizon_s[log.lane[order] // run.replicas], log.longest[order], -np.inf)
-    end = np.where(np.isnan(a.finish_s), np.where(a.last_token_s > 0, a.last_token_s, np.inf), a.finish_s)
+    left = a.left_s
+    end = np.where(a.last_token_s > 0, a.last_token_s, np.where(np.isnan(left), np.inf, left))
     rows = np.flatnonzero(~np.isnan(a.first_token_s) & (a.output_tokens > 1))
     by_lane = rows[np.argsort(lane_of[rows], kind="stable")]
     cuts = np.searchsorted(lane_of[by_lane], [lanes, lanes + 1])

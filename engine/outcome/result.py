@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -66,7 +67,8 @@ class Result:
     @cached_property
     def observed(self) -> Bools:
         """(attempts,): counted and completed, so in the latencies."""
-        return self.counted & (self.run.attempts.state == COMPLETED)
+        observed: Bools = self.counted & (self.run.attempts.state == COMPLETED)
+        return observed
 
     @cached_property
     def observed_start(self) -> NDArray[np.int64]:
@@ -232,9 +234,9 @@ class Result:
             "request": np.arange(seed.size) - a.seed_start[seed],
             "attempt": np.zeros(seed.size, np.int64),
             "arrival_s": a.arrival_s,
-            "class": pd.Categorical.from_codes(a.class_id, list(a.class_names)),
+            "class": _words(a.class_id, a.class_names),
             "priority": a.priority,
-            "replica": a.replica,
+            "replica": pd.arrays.IntegerArray(a.replica.astype(np.int64), a.replica < 0),
             "prompt_tokens": a.prompt_tokens,
             "output_tokens": a.output_tokens,
             "cached_prefix_tokens": a.cached_prefix_tokens,
@@ -242,8 +244,8 @@ class Result:
             "first_token_s": a.first_token_s,
             "finish_s": a.finish_s,
             "left_s": a.left_s,
-            "state": pd.Categorical.from_codes(a.state, list(STATES)),
-            "reason": pd.Categorical.from_codes(a.reason.astype(np.int64) - 1, list(REASONS[1:])),
+            "state": _words(a.state, STATES),
+            "reason": _words(a.reason - 1, REASONS[1:]),
             "max_itl_s": self.max_itl_s,
             "preemptions": a.preemptions,
         }
@@ -255,3 +257,8 @@ class Result:
         frame = timeline(self.run, self.log, self.ttft_s, self.model.kv_capacity_tokens, self.capacity_rps)
         frame["seed"] += self.first_seed
         return frame
+
+
+def _words(codes: NDArray[np.signedinteger[Any]], names: Sequence[str]) -> pd.Series:
+    """A column of names; empty where the code is -1. Plain text, because categories refuse what a user fills in."""
+    return pd.Series(pd.Categorical.from_codes(codes, list(names)).astype("str"))

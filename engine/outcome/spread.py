@@ -26,6 +26,19 @@ def quantile(ordered: Floats, q: float) -> float:
     return float(ordered[max(rank, 1) - 1])
 
 
+def grouped_quantiles(values: Floats, group: NDArray[np.int64], groups: int, qs: Floats) -> Floats:
+    """(qs, groups): quantiles of ``values`` (n,) in each group (``inverted_cdf``); ``nan`` for empty groups."""
+    order = np.lexsort((values, group))
+    sizes = np.bincount(group, minlength=groups)
+    start = np.cumsum(sizes) - sizes
+    # The product can land a rounding error above a whole number, which would take the next value.
+    rank = np.maximum(np.ceil(np.round(qs[:, None] * sizes, 9)).astype(np.int64), 1) - 1
+    out = np.full(rank.shape, np.nan)
+    filled = np.broadcast_to(sizes > 0, rank.shape)
+    out[filled] = values[order][(start + rank)[filled]]
+    return out
+
+
 def half_width(per_seed: Floats) -> float | None:
     """Half of a 95 % interval for the mean of independent per-seed values (Student's t); ``None`` below two values."""
     values = per_seed[~np.isnan(per_seed)]

@@ -36,14 +36,17 @@ def decoding_steps(log: StepLog, t1: Floats, seed: NDArray[np.int64], warmup_s: 
     t0 = log.t0[use]
     early = t0 < warmup_s
     if early.any():
-        skip = _ending_before(warmup_s, t0[early], d[early], slope[early], k[early])
+        skip = ending_before(warmup_s, t0[early], d[early], slope[early], k[early])
         d[early] += skip * slope[early]
         k[early] -= skip
     return Steps(seed[use], log.decoding[use].astype(np.float64), d, slope, k)
 
 
-def _ending_before(time: float, t0: Floats, d: Floats, slope: Floats, k: Floats) -> Floats:
-    """How many of the k steps end before ``time``: the root of t0 + x d + slope x (x - 1) / 2 = time, rounded down."""
+def ending_before(time: float | Floats, t0: Floats, d: Floats, slope: Floats, k: Floats) -> Floats:
+    """How many of the k steps end before ``time``, all but the last at most.
+
+    The root of t0 + x d + slope x (x - 1) / 2 = time, rounded down.
+    """
     a, gap = 0.5 * slope, time - t0
     b = d - a
     steps = np.ceil(2.0 * gap / (b + np.sqrt(b * b + 4.0 * a * gap))) - 1.0

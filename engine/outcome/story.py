@@ -97,7 +97,7 @@ def story(result: Result, asked: Scenario | None = None) -> Story:
         offered_rps=rate,
         fleet_rps=arrived.capacity_rps,
         arrivals=arrived,
-        latencies=latencies(result, bins, metric, promise.objective.threshold_s if promise else None),
+        latencies=latencies(result, bins, promise.objective if promise else None),
         refusals=refusals(result, bins),
         summary=result.summary(),
     )

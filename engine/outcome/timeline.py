@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from engine.serving import COMPLETED, LIMITS, REASONS, REJECT_REASONS, REJECTED, TIMED_OUT, FleetRun, StepLog
 
-from .spread import Floats, quantile
+from .spread import Floats, grouped_quantiles
+from .steps import ending_before
 
 _WIDTHS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600)
 _MOST_BINS = 200
@@ -26,34 +29,33 @@ def timeline(
     """One row a (seed index, bin), the last bin of a seed ending at its horizon.
 
     ``t_s`` is the bin's start and ``width_s`` its length. ``offered``, ``rejected_*`` and the TTFT percentiles are by
-    time of arrival (TTFT of those that completed), ``completed`` and ``timed_out`` by time of leaving; all are
-    counts. ``queue``, ``running`` and ``kv_usage`` (share of all replicas' KV, empty when unlimited) are averages
-    over the bin; ``limited_*`` are shares of the bin's busy time.
+    time of arrival (TTFT of those that completed), ``completed`` and ``timed_out`` by time of leaving (the end for
+    those that are still served); all but TTFT are counts. ``queue``, ``running`` and ``kv_usage`` (share of all
+    replicas' KV, empty when unlimited) are averages over the bin; ``limited_*`` are shares of the bin's busy time.
     """
     width = bin_width(float(run.horizon_s.max(initial=0.0)))
     bins = max(1, int(np.ceil(run.horizon_s.max(initial=0.0) / width - 1e-9)))
     grid = _Grid(run, width, bins)
     a = run.attempts
+    left = np.where(np.isnan(a.left_s), np.repeat(run.horizon_s, np.diff(a.seed_start)), a.left_s)
     columns: dict[str, NDArray[np.generic]] = {
         "seed": np.repeat(np.arange(a.seeds), bins),
         "t_s": np.tile(np.arange(bins) * width, a.seeds),
         "width_s": grid.length.ravel(),
-        "offered": grid.count(a.arrival_s),
-        "completed": grid.count(a.left_s[a.state == COMPLETED], a.state == COMPLETED),
+        "offered": grid.count(a.arrival_s, np.ones(a.arrival_s.size, np.bool_)),
+        "completed": grid.count(left, a.state == COMPLETED),
     }
     for reason in REJECT_REASONS:
-        at = (a.state == REJECTED) & (a.reason == REASONS.index(reason))
-        columns[f"rejected_{reason}"] = grid.count(a.left_s[at], at)
-    late = a.state == TIMED_OUT
-    columns["timed_out"] = grid.count(a.left_s[late], late)
-    columns.update(_levels(run, log, grid, kv_capacity_tokens))
+        columns[f"rejected_{reason}"] = grid.count(left, (a.state == REJECTED) & (a.reason == REASONS.index(reason)))
+    columns["timed_out"] = grid.count(left, a.state == TIMED_OUT)
+    columns.update(_levels(run, log, grid, left, kv_capacity_tokens))
     ready = np.full(grid.length.size, run.replicas)
     columns["replicas_wanted"] = columns["replicas_ready"] = ready
     columns["replicas_starting"] = np.zeros(grid.length.size, np.int64)
     columns["capacity_rps"] = np.full(grid.length.size, np.nan if capacity_rps is None else capacity_rps * run.replicas)
     columns.update(_ttft(run, grid, ttft_s))
     frame = pd.DataFrame(columns)
-    return frame[frame["width_s"] > 0].reset_index(drop=True)
+    return frame[(frame["width_s"] > 0) | (frame["t_s"] == 0)].reset_index(drop=True)
 
 
 class _Grid:
@@ -64,45 +66,90 @@ class _Grid:
         self.seeds = run.attempts.seeds
         self.edges = np.arange(bins + 1) * width
         self.length = np.diff(np.minimum(self.edges[None, :], run.horizon_s[:, None]), axis=1)
+        self.last = np.maximum(np.count_nonzero(self.length > 0, axis=1) - 1, 0)
+
+    def slot(self, seed: NDArray[np.int32], time: Floats) -> NDArray[np.int64]:
+        """Bin of each (seed, time); a time at a seed's very end belongs to the seed's last bin."""
+        return np.asarray(np.minimum((time / self.width).astype(np.int64), self.last[seed]))
 
     def cell(self, seed: NDArray[np.int32], time: Floats) -> NDArray[np.int64]:
-        """Flat index of each (seed, time); a time at the very end belongs to the last bin."""
-        return seed.astype(np.int64) * self.bins + np.clip((time / self.width).astype(np.int64), 0, self.bins - 1)
+        """Flat index of each (seed, time)."""
+        return seed.astype(np.int64) * self.bins + self.slot(seed, time)
 
-    def count(self, time: Floats, at: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-        """Events per cell; ``at`` selects the attempts that the times belong to."""
-        seed = self.run.attempts.seed_index
-        return np.bincount(self.cell(seed if at is None else seed[at], time), minlength=self.seeds * self.bins)
+    def count(self, time: Floats, at: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """(seeds * bins,): events per cell, of those attempts that ``at`` (n,) selects; ``time`` (n,) is when."""
+        cell = self.cell(self.run.attempts.seed_index[at], time[at])
+        return np.bincount(cell, minlength=self.seeds * self.bins)
 
-    def integral(self, seed: NDArray[np.int32], start: Floats, end: Floats, height: Floats) -> Floats:
-        """(seeds * bins,): integral of sum(height on [start, end)) over each bin, heights times seconds.
+    def total(self, cell: NDArray[np.int64], amount: Floats) -> Floats:
+        """(seeds * bins,): sums of amounts per cell."""
+        return np.asarray(np.bincount(cell, amount, minlength=self.seeds * self.bins), np.float64)
 
-        The integral up to an edge x is the sum of height * (x - start) over the intervals begun, less the same for
-        those ended: two cumulative sums.
+    def presence(self, seed: NDArray[np.int32], start: Floats, end: Floats) -> Floats:
+        """(seeds * bins,): seconds of all the intervals [start, end) in each bin together.
+
+        Every bin that an interval touches counts whole, less what it doesn't cover of the first and of the last.
         """
-        total = np.zeros((self.seeds, self.bins + 1))
-        for time, sign in ((start, 1.0), (end, -1.0)):
-            at = np.minimum((time / self.width).astype(np.int64), self.bins - 1)
-            flat = seed * (self.bins + 1) + at + 1
-            size = self.seeds * (self.bins + 1)
-            n = np.bincount(flat, height, minlength=size).reshape(self.seeds, -1).cumsum(axis=1)
-            nt = np.bincount(flat, height * time, minlength=size).reshape(self.seeds, -1).cumsum(axis=1)
-            total += sign * (self.edges * n - nt)
-        return np.maximum(np.diff(total, axis=1), 0.0).ravel()
+        first, last = self.cell(seed, start), self.cell(seed, end)
+        size = self.seeds * self.bins
+        touching = np.bincount(first, minlength=size + 1) - np.bincount(last + 1, minlength=size + 1)
+        missing = np.bincount(first, start - self.edges[first % self.bins], minlength=size)
+        missing += np.bincount(last, self.edges[last % self.bins + 1] - end, minlength=size)
+        return np.asarray(np.cumsum(touching)[:size] * self.width - missing)
 
 
-def _levels(run: FleetRun, log: StepLog, grid: _Grid, kv_capacity_tokens: int | None) -> dict[str, NDArray[np.generic]]:
+@dataclass(frozen=True, slots=True)
+class _Pieces:
+    """Runs of steps cut at the edges of bins; all arrays (m,)."""
+
+    entry: NDArray[np.int64]
+    """Which entry of the step log."""
+    cell: NDArray[np.int64]
+    seconds: Floats
+    kv_token_s: Floats
+    """Integral of the KV tokens held."""
+
+    @classmethod
+    def of(cls, run: FleetRun, log: StepLog, grid: _Grid) -> _Pieces:
+        """Every step, up to the horizon."""
+        seed = log.lane // run.replicas
+        end = np.minimum(log.t1, run.horizon_s[seed])
+        first = grid.slot(seed, log.t0)
+        spans = grid.slot(seed, end) - first + 1
+        entry = np.repeat(np.arange(spans.size), spans)
+        nth = np.arange(entry.size) - np.repeat(np.cumsum(spans) - spans, spans)
+        slot = first[entry] + nth
+        begun = np.where(nth > 0, grid.edges[slot], log.t0[entry])
+        ended = np.where(nth < spans[entry] - 1, grid.edges[slot + 1], end[entry])
+        held = _held_until(ended, log, entry)
+        held[nth > 0] -= held[np.flatnonzero(nth > 0) - 1]
+        return cls(entry, seed[entry].astype(np.int64) * grid.bins + slot, ended - begun, held)
+
+
+def _held_until(time: Floats, log: StepLog, entry: NDArray[np.int64]) -> Floats:
+    """Integral of the KV tokens held from the start of each entry's first step up to ``time`` (m,).
+
+    Step j holds held + j * tokens and lasts d + j * slope; the sums over j are those of 1, j and j squared.
+    """
+    t0, d, slope, tokens = log.t0[entry], log.d[entry], log.slope[entry], log.tokens[entry].astype(np.float64)
+    held = log.held[entry].astype(np.float64)
+    n = ending_before(time, t0, d, slope, log.k[entry].astype(np.float64))
+    whole = held * d * n + (held * slope + tokens * d) * (n * (n - 1) / 2)
+    whole += tokens * slope * (n * (n - 1) * (2 * n - 1) / 6)
+    since = time - (t0 + n * d + slope * (n * (n - 1) / 2))
+    return np.asarray(whole + (held + n * tokens) * since)
+
+
+def _levels(
+    run: FleetRun, log: StepLog, grid: _Grid, left_s: Floats, kv_capacity_tokens: int | None
+) -> dict[str, NDArray[np.generic]]:
     a = run.attempts
-    horizon = np.repeat(run.horizon_s, np.diff(a.seed_start))
     inside = a.state != REJECTED
-    left = np.where(np.isnan(a.left_s), horizon, a.left_s)[inside]
-    present = grid.integral(a.seed_index[inside], a.arrival_s[inside], left, np.ones(left.size))
-    seed = log.lane // run.replicas
-    start, end = log.t0, np.minimum(log.t1, run.horizon_s[seed])
-    running = grid.integral(seed, start, end, log.worked.astype(np.float64))
-    busy = grid.integral(seed, start, end, np.ones(start.size))
-    held = grid.integral(seed, start, end, log.held + 0.5 * log.tokens * (log.k - 1))
-    length = grid.length.ravel()
+    present = grid.presence(a.seed_index[inside], a.arrival_s[inside], left_s[inside])
+    pieces = _Pieces.of(run, log, grid)
+    running = grid.total(pieces.cell, pieces.seconds * log.worked[pieces.entry])
+    busy, held = grid.total(pieces.cell, pieces.seconds), grid.total(pieces.cell, pieces.kv_token_s)
+    length, limit = grid.length.ravel(), log.limit[pieces.entry]
     with np.errstate(invalid="ignore", divide="ignore"):
         out: dict[str, NDArray[np.generic]] = {
             "queue": np.maximum(present - running, 0.0) / length,
@@ -110,8 +157,8 @@ def _levels(run: FleetRun, log: StepLog, grid: _Grid, kv_capacity_tokens: int | 
             "kv_usage": held / length / (run.replicas * (kv_capacity_tokens or np.nan)),
         }
         for code, name in enumerate(LIMITS):
-            at = log.limit == code
-            out[f"limited_{name}"] = grid.integral(seed[at], start[at], end[at], np.ones(int(at.sum()))) / busy
+            at = limit == code
+            out[f"limited_{name}"] = grid.total(pieces.cell[at], pieces.seconds[at]) / busy
     return out
 
 
@@ -119,12 +166,5 @@ def _ttft(run: FleetRun, grid: _Grid, ttft_s: Floats) -> dict[str, Floats]:
     a = run.attempts
     done = (a.state == COMPLETED) & ~np.isnan(ttft_s)
     cell = grid.cell(a.seed_index[done], a.arrival_s[done])
-    order = np.lexsort((ttft_s[done], cell))
-    ordered, sizes = ttft_s[done][order], np.bincount(cell, minlength=grid.seeds * grid.bins)
-    start = np.cumsum(sizes) - sizes
-    out = {key: np.full(sizes.size, np.nan) for key in TTFT_QUANTILES}
-    for i in np.flatnonzero(sizes):
-        part = ordered[start[i] : start[i] + sizes[i]]
-        for key, q in TTFT_QUANTILES.items():
-            out[key][i] = quantile(part, q)
-    return out
+    figures = grouped_quantiles(ttft_s[done], cell, grid.seeds * grid.bins, np.array(list(TTFT_QUANTILES.values())))
+    return dict(zip(TTFT_QUANTILES, figures, strict=True))

@@ -33,15 +33,8 @@ def _line(path: str, instead: str, *values: str) -> NotYet:
 
 
 NOT_YET: tuple[NotYet, ...] = (
-    _line("traffic.process", "use poisson, gamma, deterministic or trace", "mmpp", "closed"),
-    _line("traffic.mmpp", "leave it out, and use process gamma for bursts"),
+    _line("traffic.process", "use poisson, gamma, mmpp, deterministic or trace", "closed"),
     _line("traffic.closed", "leave it out, and give a rate_rps"),
-    _line("traffic.shape.kind", "use steady or spike", "ramp", "steps", "diurnal"),
-    _line("traffic.trace.speed", "use 1, or divide the trace's times yourself"),
-    _line("traffic.trace.format", "use requests or azure", "burstgpt", "mooncake"),
-    _line("traffic.trace.resample", "use none", "blocks"),
-    _line("traffic.trace.block_s", "leave it out"),
-    _line("traffic.growth", "leave it out, and compare two scenarios"),
     _line("traffic.client.timeout_s", "leave it out"),
     _line("traffic.client.ttft_timeout_s", "leave it out"),
     _line("traffic.client.on_timeout", "use abort", "ignore"),

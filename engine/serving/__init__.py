@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .fleet import Attempts, Fleet, FleetRun, run_fleet
-from .lanes import LIMITS, UNLIMITED, Lanes, Served, StepLog
+from .attempts import Attempts
+from .fleet import Fleet, FleetRun, run_fleet
+from .lanes import LIMITS, UNLIMITED, Deadlines, Lanes, Served, StepLog
 from .lockstep import Lockstep
 from .split import ROUTERS
 from .states import COMPLETED, REASONS, REJECT_REASONS, REJECTED, STATES, TIMED_OUT, UNFINISHED
@@ -21,6 +22,7 @@ __all__ = [
     "UNFINISHED",
     "UNLIMITED",
     "Attempts",
+    "Deadlines",
     "Fleet",
     "FleetRun",
     "Lanes",

@@ -18,16 +18,26 @@ class Book:
     def __init__(self, lanes: Lanes) -> None:
         self.arrival = lanes.arrival_s
         self.prompt, self.output, self.cached = lanes.prompt_tokens, lanes.output_tokens, lanes.cached_prefix_tokens
+        self.rank = lanes.rank
         self.has_prefix = bool(self.cached.any())
         self.size: Ints = self.prompt - self.cached if self.has_prefix else self.prompt
         """Tokens to prefill, before any preemption."""
         self.total = self.arrival.size
         self.scheduled, self.first, self.finish = np.full((3, self.total), np.nan)
+        self.deadlines = lanes.deadlines
+        timed = lanes.deadlines.while_waiting < np.inf
+        self.dropped = np.full(self.total if timed else 0, np.nan)  # when a request left because a deadline had passed
         # Allocated by the first preemption: how often, tokens out then, when the last came, largest gap until the next.
         self.preemptions = np.zeros(0, np.int32)
         self.out: Ints | None = None
         self.last_token, self.stall_gap = np.zeros((2, 0))
         self.stalls: list[tuple[Floats, Floats, NDArray[np.int32]]] = []  # gap, its end, lane
+
+    def last_admitted(self, request: Ints) -> Ints:
+        """A number by which requests can be compared: highest for the least urgent, of those the one admitted last."""
+        if self.rank is None:
+            return request
+        return np.where(request < 0, -1, (self.rank.take(request, mode="clip") << 40) + request)
 
     def prefill(self, request: Ints) -> Ints:
         """Tokens that each request has to prefill: its own, and after a preemption those that it had made."""
@@ -36,7 +46,7 @@ class Book:
             size += self.out.take(request)
         return size
 
-    def left(self, request: Ints) -> Ints:
+    def remaining(self, request: Ints) -> Ints:
         """Tokens that each request still has to make when its prefill begins."""
         left = self.output.take(request)
         if self.out is not None:
@@ -75,6 +85,23 @@ class Book:
         self.last_token[request] = 0.0
         self.stalls.append((gap, now, lane))
 
+    def due(self, request: Ints) -> Floats:
+        """Deadline of each request that was scheduled before, seconds."""
+        d, arrival = self.deadlines, self.arrival[request]
+        unstarted = np.isnan(self.first[request])
+        return arrival + np.where(unstarted, min(d.timeout_s, d.ttft_timeout_s), d.timeout_s)
+
+    def complete(self, request: Ints, now: Floats) -> None:
+        """Each request has made its last token, in time or too late."""
+        if self.dropped.size:
+            arrival = self.arrival.take(request)
+            late = now >= arrival + self.deadlines.timeout_s
+            late |= self.first.take(request) >= arrival + self.deadlines.ttft_timeout_s
+            if np.count_nonzero(late):
+                self.dropped[request[late]] = now[late]
+                request, now = request[~late], now[~late]
+        self.finish[request] = now
+
     def served(self, refused: Bools) -> Served:
         """Everything that happened."""
         none = (np.empty(0), np.empty(0), np.empty(0, np.int32))
@@ -83,6 +110,7 @@ class Book:
             scheduled_s=self.scheduled,
             first_token_s=self.first,
             finish_s=self.finish,
+            dropped_s=self.dropped,
             refused=refused,
             preemptions=self.preemptions,
             last_token_s=self.last_token,

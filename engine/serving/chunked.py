@@ -26,21 +26,16 @@ class Chunked:
     def __init__(self, state: LaneState, book: Book, queue: Queue, kv: OnDemand, has_pairs: bool) -> None:
         self.s, self.book, self.queue, self.kv = state, book, queue, kv
         self.has_pairs = has_pairs
-        self.partial = 0  # partly prefilled requests in all lanes
-
-    def keep(self, alive: Bools) -> None:
-        """Drop the lanes where ``alive`` is false."""
-        self.partial -= int((self.s.part[~alive] >= 0).sum())
 
     def choose(self) -> Work:
         """The work of the next step of each lane."""
         w = Work(self.s.n_slot.copy())
-        if self.partial:
+        if self.s.partial:
             self._continue_partial(w, (self.s.part >= 0).nonzero()[0])
         i = self.kv.overflowing(w)
         if i.size:
             self._preempt(w, i)
-        if self.partial:
+        if self.s.partial:
             self._settle_partial(w)
         self._admit(w)
         return w
@@ -67,7 +62,7 @@ class Chunked:
             j = i[last]
             self._join(w, j, s.part[j])
             s.part[j] = -1
-            self.partial -= j.size
+            self.s.partial -= j.size
         w.going = i[~last]
 
     def _preempt(self, w: Work, i: Ints) -> None:
@@ -76,8 +71,9 @@ class Chunked:
         w.preempted = np.zeros(w.n.size, np.bool_)
         w.preempted[i] = True
         while i.size:
-            column = s.rid[i].argmax(axis=1)
-            from_part = s.part[i] > s.rid[i, column]
+            order = self.book.last_admitted(s.rid[i])
+            column = order.argmax(axis=1)
+            from_part = self.book.last_admitted(s.part[i]) > order[np.arange(i.size), column]
             if np.count_nonzero(from_part):
                 self._preempt_partial(w, i[from_part])
             j, column = i[~from_part], column[~from_part]
@@ -91,7 +87,7 @@ class Chunked:
         request = s.part[i]
         s.held[i] -= s.part_ctx[i] - self.book.cached[request]
         s.part[i] = -1
-        self.partial -= i.size
+        self.s.partial -= i.size
         c.q[i] = c.count[i] = c.ctx[i] = c.pairs[i] = 0
         self.book.preempt(request)
         self.queue.push_front(i, request)
@@ -121,7 +117,7 @@ class Chunked:
             may &= room > 0
             if w.preempted is not None:
                 may &= ~w.preempted
-        running = s.running if self.partial else s.n_slot.copy()
+        running = s.running
         may &= running < s.max_seqs
         i = may.nonzero()[0]
         while i.size:
@@ -163,14 +159,14 @@ class Chunked:
             s.part[j] = r
             s.part_left[j] = size[part] - q[part]
             s.part_ctx[j] = self.book.cached[r] + q[part]
-            self.partial += j.size
+            self.s.partial += j.size
             i, request = i[whole], request[whole]
         if i.size:
             self._join(w, i, request)
 
     def _join(self, w: Work, i: Ints, request: Ints) -> None:
         """These requests make a token at the end of this step and decode from then on."""
-        self.s.insert(i, request, self.s.step.take(i) + self.book.left(request))
+        self.s.insert(i, request, self.s.step.take(i) + self.book.remaining(request))
         w.joins.append((i, request))
 
     def limited_by(self, w: Work) -> NDArray[np.int8]:
@@ -179,7 +175,7 @@ class Chunked:
         code = np.zeros(w.n.size, np.int8)
         i = self.queue.wait.nonzero()[0]
         if i.size:
-            running = s.running.take(i) if self.partial else s.n_slot.take(i)
+            running = s.running.take(i) if s.partial else s.n_slot.take(i)
             why = np.where(running >= s.max_seqs.take(i), MAX_NUM_SEQS, TOKEN_BUDGET)
             if self.kv.bounded:
                 request, size, _ = self.queue.heads(i)
@@ -198,7 +194,8 @@ class Chunked:
         if np.count_nonzero(budget):
             s, c, j = self.s, w.open(), i[budget]
             grow = w.n[j] + c.q[j]
-            c.k_max[j] = np.minimum(c.k_max[j], (s.cap[j] - size[budget] - s.held[j]) // grow)
+            limit = self.kv.limit(j) - size[budget] - s.held[j]
+            c.k_max[j] = np.minimum(c.k_max[j], (limit // grow).astype(np.int64))
 
     def read_on(self, w: Work, k: Ints) -> None:
         """Move partly prefilled requests on by ``k`` whole chunks."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .book import Book
-from .lanes import UNLIMITED, Bools, Ints, Lanes
+from .lanes import UNLIMITED, Bools, Floats, Ints, Lanes
 from .state import LaneState
 from .work import Work
 
@@ -19,6 +19,7 @@ class OnDemand:
 
     def __init__(self, lanes: Lanes, state: LaneState, book: Book) -> None:
         self.s, self.book = state, book
+        self.watermark = lanes.watermark
         self.bounded = bool(lanes.kv_capacity_tokens.min(initial=UNLIMITED) < UNLIMITED)
 
     def keep(self, alive: Bools) -> None:
@@ -29,7 +30,13 @@ class OnDemand:
         need = self.s.held.take(i) + w.n.take(i) + size
         if w.chunks is not None:
             need += w.chunks.q.take(i)
+        if self.watermark:
+            return np.asarray(need <= np.where(self.s.running.take(i) > 0, self.limit(i), self.s.cap.take(i)), np.bool_)
         return np.asarray(need <= self.s.cap.take(i), np.bool_)
+
+    def limit(self, i: Ints) -> Floats | Ints:
+        """What newcomers to lanes that already run something must stay within, tokens, not rounded."""
+        return self.s.cap.take(i) * (1 - self.watermark) if self.watermark else self.s.cap.take(i)
 
     def start(self, i: Ints, request: Ints, size: Ints) -> None:
         """A request starts in each lane of ``i``."""
@@ -57,6 +64,8 @@ class Reserve(OnDemand):
     def __init__(self, lanes: Lanes, state: LaneState, book: Book) -> None:
         super().__init__(lanes, state, book)
         self.reserved: Ints = np.zeros(lanes.count, np.int64)
+        self.output = lanes.reserve_output_tokens
+        """What is reserved for an answer of any length, tokens; its own length where ``None``."""
 
     def keep(self, alive: Bools) -> None:
         """Drop the lanes where ``alive`` is false."""
@@ -64,16 +73,19 @@ class Reserve(OnDemand):
 
     def fits(self, w: Work, i: Ints, request: Ints, size: Ints) -> Bools:
         """Whether ``request``, with ``size`` tokens to prefill, may start in each lane of ``i``."""
-        need = self.reserved.take(i) + size + self.book.output.take(request)
+        need = self.reserved.take(i) + size + self._answer(self.book.output.take(request))
         return np.asarray(need <= self.s.cap.take(i), np.bool_)
 
     def start(self, i: Ints, request: Ints, size: Ints) -> None:
         """A request starts in each lane of ``i``."""
-        self.reserved[i] += size + self.book.output.take(request)
+        self.reserved[i] += size + self._answer(self.book.output.take(request))
 
     def finish(self, i: Ints, size: Ints, output: Ints) -> None:
         """A request of ``size`` prefilled and ``output`` made tokens is complete in each lane of ``i``."""
-        self.reserved[i] -= size + output
+        self.reserved[i] -= size + self._answer(output)
+
+    def _answer(self, output: Ints) -> Ints | int:
+        return output if self.output is None else self.output
 
     def steps_left(self, w: Work, tokens: Ints, k: Ints) -> None:
         """Nothing to cut: what is reserved never runs out."""

@@ -22,6 +22,28 @@ UNLIMITED = 2**60
 
 
 @dataclass(frozen=True, slots=True)
+class Deadlines:
+    """How long after its arrival a request may take, seconds; infinity where nobody minds."""
+
+    timeout_s: float = np.inf
+    """To its last token."""
+    ttft_timeout_s: float = np.inf
+    """To its first token."""
+    queue_timeout_s: float = np.inf
+    """To the first step that works on it."""
+
+    @property
+    def while_waiting(self) -> float:
+        """The first that passes for a request that was never scheduled."""
+        return min(self.timeout_s, self.ttft_timeout_s, self.queue_timeout_s)
+
+    @property
+    def while_running(self) -> bool:
+        """Whether running requests have a deadline."""
+        return min(self.timeout_s, self.ttft_timeout_s) < np.inf
+
+
+@dataclass(frozen=True, slots=True)
 class Lanes:
     """Requests and limits of L lanes with n requests in all.
 
@@ -46,8 +68,16 @@ class Lanes:
     kv_capacity_tokens: Ints
     max_num_seqs: Ints
     max_num_batched_tokens: Ints
-    max_outstanding: Ints | None
     kv_policy: str
+    policy: str = "chunked"
+    max_outstanding: Ints | None = None
+    max_queued_tokens: Ints | None = None
+    rank: Ints | None = None
+    """Flat: class of each request by urgency, 0 first; ``None`` when all are alike."""
+    deadlines: Deadlines = Deadlines()
+    watermark: float = 0.0
+    reserve_output_tokens: int | None = None
+    batch_wait_s: float = 0.0
 
     @property
     def count(self) -> int:
@@ -109,8 +139,10 @@ class Served:
     scheduled_s: Floats
     first_token_s: Floats
     finish_s: Floats
+    dropped_s: Floats
+    """When it left because a deadline had passed; empty without deadlines."""
     refused: Bools
-    """Refused at arrival because ``max_outstanding`` was reached; empty without a limit."""
+    """Refused at arrival because a limit was reached; empty without limits."""
     preemptions: NDArray[np.int32]
     """How often each was preempted; empty, as the next two, when nobody was."""
     last_token_s: Floats

@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .book import Book
+from .checked import CheckedQueue, is_needed
 from .chunked import Chunked
 from .clock import end_of, steps_to
 from .kv import KV_POLICIES
 from .lanes import Floats, Ints, Lanes, Served
-from .queue import CheckedQueue, Queue
+from .patience import Patience
+from .queue import Queue
 from .state import NEVER, LaneState
 from .steplog import LogWriter, Sink
 from .work import Work
@@ -29,10 +31,10 @@ class Lockstep:
         self.base = lanes.base
         self.has_pairs, self.has_seq = bool(lanes.prefill_pair_s.any()), bool(lanes.seq_s.any())
         self.book = Book(lanes)
-        limit = lanes.max_outstanding
-        self.queue = Queue(lanes, self.s, self.book) if limit is None else CheckedQueue(lanes, self.s, self.book, limit)
+        self.queue = (CheckedQueue if is_needed(lanes) else Queue)(lanes, self.s, self.book)
         self.kv = KV_POLICIES[lanes.kv_policy](lanes, self.s, self.book)
         self.policy = Chunked(self.s, self.book, self.queue, self.kv, self.has_pairs)
+        self.patience = Patience(self.s, self.book, self.kv) if lanes.deadlines.while_running else None
         self.log = LogWriter(sink)
 
     def run(self) -> Served:
@@ -50,7 +52,7 @@ class Lockstep:
         while s.lane.size:
             queue.look()
             idle = (s.n_slot == 0) & ~queue.wait
-            if self.policy.partial:
+            if s.partial:
                 idle &= s.part < 0
             if np.count_nonzero(idle):
                 s.t = np.where(idle, queue.ta, s.t)
@@ -58,7 +60,7 @@ class Lockstep:
             alive = s.t < s.hz
             if np.count_nonzero(alive) == alive.size:
                 return True
-            for part in (self.policy, queue, self.kv, s):
+            for part in (queue, self.kv, s):
                 part.keep(alive)
         return False
 
@@ -81,10 +83,13 @@ class Lockstep:
             np.minimum(k, w.chunks.k_max, out=k)
         self.kv.steps_left(w, tokens, k)
         t1 = end_of(s.t, d, slope, k)
-        i = ((t1 > queue.ta) & (k > 1) & ~queue.wait).nonzero()[0]
+        change = queue.next_change()
+        if self.patience is not None:
+            change = np.minimum(change, self.patience.next_deadline())
+        i = ((t1 > change) & (k > 1)).nonzero()[0]
         if i.size:
             t, di, si = s.t.take(i), d.take(i), slope.take(i)
-            ki = steps_to(t, di, si, k.take(i), queue.ta.take(i))
+            ki = steps_to(t, di, si, k.take(i), change.take(i))
             k[i] = ki
             t1[i] = end_of(t, di, si, ki)
         i = (t1 > s.hz).nonzero()[0]
@@ -117,18 +122,22 @@ class Lockstep:
         s.step = s.step + k
         self.policy.read_on(w, k)
         if w.joins:
-            i, request = (np.concatenate(column) for column in zip(*w.joins, strict=True))
-            np.add.at(s.ctx, i, self.book.prompt_done(request, t1.take(i), s.lane.take(i)))
+            joined, request = (np.concatenate(column) for column in zip(*w.joins, strict=True))
+            np.add.at(s.ctx, joined, self.book.prompt_done(request, t1.take(joined), s.lane.take(joined)))
         i = (s.next_key <= s.step).nonzero()[0]
         while i.size:
             i = self._complete(i)
+        if self.patience is not None:
+            if w.joins:
+                self.patience.drop_unstarted(joined, request)
+            self.patience.drop_late()
 
     def _complete(self, i: Ints) -> Ints:
         """Let one request that made its last token go from each lane of ``i``; returns the lanes that have another."""
         s, book = self.s, self.book
         column = s.next_col.take(i)
         request = s.request_in(i, column)
-        book.finish[request] = s.t.take(i)
+        book.complete(request, s.t.take(i))
         output, size = book.output.take(request), book.size.take(request)
         s.held[i] -= size + output - 1
         s.ctx[i] -= book.prompt.take(request) + output - 1

@@ -80,6 +80,10 @@ class Queue:
         self.preempted += i.size
         self.wait[i] = True
 
+    def next_change(self) -> Floats:
+        """(lanes,): when the queue's head may change by itself, seconds: by an arrival where nobody waits."""
+        return np.where(self.wait, np.inf, self.ta)
+
     def _look(self) -> None:
         self.ta = self.book.arrival.take(self.head)
         self.wait = self.ta <= self.s.t
@@ -91,74 +95,3 @@ class Queue:
         ta = self.book.arrival.take(head)
         self.ta[i] = ta
         return ta <= self.s.t.take(i)
-
-
-class CheckedQueue(Queue):
-    """Turns away arrivals that find ``max_outstanding`` requests in their lane; the others join the queue.
-
-    Between two step boundaries nobody leaves, so of the arrivals in between the first few are let in and all later ones
-    refused. A lane's queue lies in its own part of ``order``, from ``head`` up to ``tail``.
-    """
-
-    def __init__(self, lanes: Lanes, state: LaneState, book: Book, limit: Ints) -> None:
-        super().__init__(lanes, state, book)
-        self.order = np.zeros(book.total, np.int64)
-        self.refused = np.zeros(book.total, np.bool_)
-        self.limit = limit
-        self.next = self.head.copy()  # the next arrival to check
-        self.tail = self.head.copy()
-        self.last = lanes.start[1:] - 1  # the sentinel
-
-    def keep(self, alive: Bools) -> None:
-        """Drop the lanes where ``alive`` is false."""
-        super().keep(alive)
-        self.limit, self.next = self.limit[alive], self.next[alive]
-        self.tail, self.last = self.tail[alive], self.last[alive]
-
-    def arrive(self, until: Floats) -> None:
-        """Let arrivals before ``until``, seconds, see the requests that are there now."""
-        self._check(self.book.arrival.take(self.next) < until, until, strict=True)
-
-    def _look(self) -> None:
-        ta = self.book.arrival.take(self.next)
-        self._check((ta <= self.s.t) & (ta < np.inf), self.s.t, strict=False)
-        self.ta = self.book.arrival.take(self.next)
-        self.wait = self.head < self.tail
-
-    def _request(self, head: Ints) -> Ints:
-        return self.order.take(head)
-
-    def _refresh(self, i: Ints, head: Ints) -> Bools:
-        return head < self.tail.take(i)
-
-    def _check(self, due: Bools, until: Floats, strict: bool) -> None:
-        i = due.nonzero()[0]
-        if not i.size:
-            return
-        first = self.next.take(i)
-        count = self._count(i, first, until.take(i), strict)
-        outstanding = self.s.running.take(i) + self.tail.take(i) - self.head.take(i) + self.n_back.take(i)
-        accepted = np.minimum(count, np.maximum(self.limit.take(i) - outstanding, 0))
-        self.order[_ranges(self.tail.take(i), accepted)] = _ranges(first, accepted)
-        self.refused[_ranges(first + accepted, count - accepted)] = True
-        self.tail[i] += accepted
-        self.next[i] = first + count
-
-    def _count(self, i: Ints, first: Ints, until: Floats, strict: bool) -> Ints:
-        """How many arrivals are due, by bisection in each lane's own part of the flat array."""
-        low, high = first + 1, self.last.take(i)  # at least one is due, the sentinel never
-        while True:
-            open_ = low < high
-            if not np.count_nonzero(open_):
-                return low - first
-            middle = (low + high) >> 1
-            ta = self.book.arrival.take(middle)
-            due = (ta < until if strict else ta <= until) & open_
-            low = np.where(due, middle + 1, low)
-            high = np.where(due | ~open_, high, middle)
-
-
-def _ranges(start: Ints, count: Ints) -> Ints:
-    """The integers start[i], start[i] + 1, ..., start[i] + count[i] - 1 of every i, one after the other."""
-    ends = np.cumsum(count)
-    return np.arange(ends[-1] if ends.size else 0) + np.repeat(start - ends + count, count)

@@ -37,6 +37,7 @@ class LaneState:
         self.part_left: Ints = np.zeros(count, np.int64)  # prompt tokens that it still has to prefill
         self.part_ctx: Ints = np.zeros(count, np.int64)  # its context: cached prefix and what is prefilled
         self._per_lane = tuple(vars(self))
+        self.partial = 0  # lanes that have one
         self.width = 8
         self.fullest = 0  # at least the most slots in use in any lane
         self.key = np.full((count, self.width), NEVER, np.int32)
@@ -45,10 +46,12 @@ class LaneState:
     @property
     def running(self) -> Ints:
         """(lanes,): requests in slots and partly prefilled ones."""
-        return self.n_slot + (self.part >= 0)
+        return self.n_slot + (self.part >= 0) if self.partial else self.n_slot.copy()
 
     def keep(self, alive: Bools) -> None:
         """Drop the lanes where ``alive`` (one a live lane) is false."""
+        if self.partial:
+            self.partial -= int(np.count_nonzero(self.part[~alive] >= 0))
         for name in self._per_lane:
             setattr(self, name, getattr(self, name)[alive])
         self.key, self.rid = self.key[alive], self.rid[alive]

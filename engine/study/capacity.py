@@ -6,13 +6,21 @@ from collections import OrderedDict
 from threading import Lock
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.machine import ReplicaModel
 from engine.scenario import Scenario
-from engine.serving import UNLIMITED, Fleet, FleetRun, run_fleet
-from engine.traffic import Requests, Trace, generate
+from engine.serving import Fleet, FleetRun, StepLog, run_fleet
+from engine.traffic import Requests, Trace, generate, stream
 
-LANES = 8
+Floats = NDArray[np.float64]
+
+_POOL = 1 << 17
+_FEWEST = 300
+"""Completions of a replica that are watched, at least."""
+_MOST_SEATS = 16384
+_SEATS = 8192
+_LONGEST_S = 604_800.0
 _KEEP = 256
 _known: OrderedDict[str, float | None] = OrderedDict()
 _lock = Lock()
@@ -21,12 +29,13 @@ _lock = Lock()
 def capacity_rps(s: Scenario, model: ReplicaModel, trace: Trace | None = None) -> float | None:
     """Completed requests per second of one replica that always has a queue, for this traffic's mix of lengths.
 
-    Eight saturated replicas each get all their requests at once. Their rate is taken from when the group first turned
-    over to when the last request was admitted, so neither the filling nor the draining counts. ``None`` when no
-    request of the mix fits. Doesn't depend on the rate, the arrival process, the fleet or the promise, and is
-    remembered without them.
+    Output tokens per second of saturated replicas, divided by the mean length of an answer. The replicas start in the
+    middle of their work, with answers partly written, so that the measure needs no long run to settle. Requests that
+    the replica would refuse as too long aren't part of the mix; ``None`` when no others are left. Doesn't depend on the
+    rate, the arrival process, the fleet or the promise, and is remembered without them.
     """
-    key = _key(s)
+    trace = trace if s.traffic.process == "trace" else None
+    key = _key(s, trace)
     with _lock:
         if key in _known:
             _known.move_to_end(key)
@@ -45,55 +54,103 @@ def forget_capacities() -> None:
         _known.clear()
 
 
-def _key(s: Scenario) -> str:
+def _key(s: Scenario, trace: Trace | None) -> str:
     d = s.to_dict()
-    t = d["traffic"]
-    return repr(
-        (t["classes"], t["trace"], d["model"], d["hardware"], d["parallelism"], d["performance"], d["batching"])
-    )
+    mix = None if trace is None else trace.sha256
+    machine = (d["model"], d["hardware"], d["parallelism"], d["performance"], d["batching"])
+    return repr((d["traffic"]["classes"], mix, *machine))
 
 
 def _measure(s: Scenario, model: ReplicaModel, trace: Trace | None) -> float | None:
-    group = min(s.batching.max_num_seqs, _seats(s, model, trace))
-    count = int(np.clip(4 * group, 200, 1600))
-    full = [_mix(s, 1 + i, count, trace) for i in range(LANES)]
-    run = run_fleet(Fleet(model, s.batching), full, 1)
-    rates = [_steady_rate(run, i, group) for i in range(LANES)]
-    known = [rate for rate in rates if rate is not None]
-    return float(np.mean(known)) if known else None
-
-
-def _mix(s: Scenario, seed: int, count: int, trace: Trace | None) -> Requests:
-    """``count`` requests with the scenario's lengths; their times don't matter."""
-    run = s.run.model_copy(update={"horizon_s": 604_800.0 if trace is not None else float(count) * 4})
-    traffic = (
-        s.traffic if trace is not None else s.traffic.model_copy(update={"rate_rps": 1.0, "process": "deterministic"})
-    )
-    r = generate(traffic, run, seed, trace)
-    pick = np.arange(count) if trace is None else np.random.default_rng(seed).integers(r.arrival_s.size, size=count)
-    columns = ("prompt_tokens", "output_tokens", "cached_prefix_tokens", "class_id", "priority")
-    return Requests(np.zeros(count), **{c: getattr(r, c)[pick] for c in columns}, class_names=r.class_names, notes=())
-
-
-def _seats(s: Scenario, model: ReplicaModel, trace: Trace | None) -> int:
-    """Conversations that fit in KV at their mean length, half of the answer written."""
-    if model.kv_capacity_tokens is None:
-        return UNLIMITED
-    r = _mix(s, 1, 500, trace)
-    mean = float(np.mean(r.prompt_tokens - r.cached_prefix_tokens + r.output_tokens / 2))
-    return max(1, int(model.kv_capacity_tokens / mean))
-
-
-def _steady_rate(run: FleetRun, seed: int, group: int) -> float | None:
-    a = run.attempts
-    part = slice(int(a.seed_start[seed]), int(a.seed_start[seed + 1]))
-    finish = np.sort(a.finish_s[part])
-    finish = finish[~np.isnan(finish)]
-    if finish.size < 2:
+    pool = _pool(s, model, trace)
+    if not len(pool):
         return None
-    end = float(np.nanmax(a.scheduled_s[part]))
-    first = min(group, finish.size // 4)
-    last = int(np.searchsorted(finish, end, side="right")) - 1
-    if last - first < finish.size // 8:  # everything fits at once: the whole run is one group
-        return float(finish.size / finish[-1])
-    return float((last - first) / (finish[last] - finish[first]))
+    seats = _seats(s, model, pool)
+    turns = -(-_FEWEST // seats)
+    lanes = int(np.clip(_SEATS // seats, 2, 64))
+    pieces: list[StepLog] = []
+    requests = _saturating(pool, lanes, seats, int((turns + 1.25) * seats) + 1)
+    run = run_fleet(Fleet(model, s.batching), requests, 1, pieces.append)
+    begin, end = np.transpose([_busy_window(run, lane, seats, turns) for lane in range(lanes)])
+    tokens = _tokens_made(run, StepLog.joined(pieces), begin, end)
+    return float(tokens / (end - begin).sum() / pool.output_tokens.mean())
+
+
+def _pool(s: Scenario, model: ReplicaModel, trace: Trace | None) -> Requests:
+    """Requests of the scenario's mix that fit the replica; their times don't matter."""
+    horizon = _LONGEST_S if trace is not None else float(_POOL)
+    traffic = s.traffic
+    if trace is None:
+        traffic = traffic.model_copy(update={"rate_rps": 1.0, "process": "deterministic"})
+    r = generate(traffic, s.run.model_copy(update={"horizon_s": horizon}), 1, trace)
+    size = r.prompt_tokens + r.output_tokens
+    limits = [limit for limit in (model.kv_capacity_tokens, model.context_limit) if limit is not None]
+    return _pick(r, np.flatnonzero(size <= min(limits, default=size.max(initial=0))))
+
+
+def _pick(r: Requests, rows: NDArray[np.int64], age: NDArray[np.int64] | int = 0) -> Requests:
+    """Some of the requests, all at time 0, each with ``age`` tokens of its answer made part of its prompt."""
+    return Requests(
+        arrival_s=np.zeros(rows.size),
+        prompt_tokens=(r.prompt_tokens[rows] + age).astype(np.int32),
+        output_tokens=(r.output_tokens[rows] - age).astype(np.int32),
+        cached_prefix_tokens=r.cached_prefix_tokens[rows],
+        class_id=r.class_id[rows],
+        priority=r.priority[rows],
+        class_names=r.class_names,
+    )
+
+
+def _seats(s: Scenario, model: ReplicaModel, pool: Requests) -> int:
+    """About how many requests a saturated replica works on: what seats, KV and token budget allow on average.
+
+    A request met in the middle of its work is more likely a long one, so lengths count by their answers' tokens.
+    """
+    own, output = (pool.prompt_tokens - pool.cached_prefix_tokens).astype(np.float64), pool.output_tokens
+    held = own + (output if s.batching.kv_policy == "reserve" else output / 2)
+    most = min(s.batching.max_num_seqs, _MOST_SEATS)
+    if model.kv_capacity_tokens is not None:
+        most = min(most, int(model.kv_capacity_tokens / np.average(held, weights=output)))
+    # n decoding requests leave budget - n tokens to prompts, and each prompt is followed by its answer.
+    by_budget = s.batching.max_num_batched_tokens * output.mean() / (own + output).mean()
+    return max(1, min(most, int(by_budget)))
+
+
+def _saturating(pool: Requests, lanes: int, seats: int, later: int) -> list[Requests]:
+    """For each lane ``seats`` requests met in the middle of their answers, then ``later`` whole ones.
+
+    A replica's present work is what a token picked at random from all answers belongs to: long answers more often, at
+    any point (length-biased sampling, e.g. Cox, Renewal Theory, 1962, section 5).
+    """
+    rng = stream(1, "capacity")
+    ends = np.cumsum(pool.output_tokens, dtype=np.int64)
+    token = rng.integers(ends[-1], size=(lanes, seats))
+    begun = np.searchsorted(ends, token, side="right")
+    rows = np.concatenate([begun, rng.integers(len(pool), size=(lanes, later))], axis=1)
+    age = np.zeros(rows.shape, np.int64)
+    age[:, :seats] = token - (ends[begun] - pool.output_tokens[begun])
+    return [_pick(pool, *lane) for lane in zip(rows, age, strict=True)]
+
+
+def _busy_window(run: FleetRun, lane: int, seats: int, turns: int) -> tuple[float, float]:
+    """(begin, end): the completions, in seconds, between which a saturated replica is watched.
+
+    It has completed as many as it had to begin with, so it has filled up again and settled; then whole turns of all
+    seats follow, because requests of equal length come and go in waves that never even out.
+    """
+    a = run.attempts
+    part = slice(int(a.seed_start[lane]), int(a.seed_start[lane + 1]))
+    ends = np.sort(a.finish_s[part])
+    last = int(np.searchsorted(ends, a.scheduled_s[part].max(), side="right")) - 1  # while somebody waited
+    begin, end = ends[seats], ends[min(seats * (1 + turns), max(last, 0))]
+    # Where all are taken up at once there is nothing to see but the whole run.
+    return (float(begin), float(end)) if begin < end else (0.0, float(ends[-1]))
+
+
+def _tokens_made(run: FleetRun, log: StepLog, begin: Floats, end: Floats) -> int:
+    """Output tokens that came in (begin, end] of each lane, (lanes,) seconds; a completion ends an entry of the log."""
+    a = run.attempts
+    firsts = (a.first_token_s > begin[a.seed_index]) & (a.first_token_s <= end[a.seed_index])
+    whole = (log.t0 >= begin[log.lane]) & (log.t1 <= end[log.lane])
+    again = (run.stall_gap_end_s > begin[run.stall_gap_lane]) & (run.stall_gap_end_s <= end[run.stall_gap_lane])
+    return int(firsts.sum() + (log.decoding * log.k)[whole].sum(dtype=np.int64) + again.sum())

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 MAX_TOKENS = 16_777_216
 """Longest prompt and longest answer, in tokens: the bound of every length in a scenario; sums of two stay an int32."""
 
+MOST_REQUESTS = 20_000_000
+"""The most requests that a run may have, all seeds together."""
+
 
 @dataclass(frozen=True, slots=True)
 class Requests:

@@ -7,6 +7,8 @@ their results is due to the setting.
 | name | drives | numbers used |
 |---|---|---|
 | `arrivals` | gaps between arrivals | one uniform a gap, in order of arrival |
+| `states` | bursts and calm of process mmpp | one uniform for the first state, then two for each burst and calm |
+| `blocks` | which blocks of a resampled trace | one uniform a block |
 | `class` | which class a request belongs to | one uniform a request |
 | `prompt` | prompt length | one uniform a request |
 | `output` | output length | one uniform a request |
@@ -25,6 +27,8 @@ from numpy.random.bit_generator import ISeedSequence
 from numpy.typing import NDArray
 
 ARRIVALS: Final = "arrivals"
+STATES: Final = "states"
+BLOCKS: Final = "blocks"
 CLASS: Final = "class"
 PROMPT: Final = "prompt"
 OUTPUT: Final = "output"

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.oracles.estimate import Estimate, is_p99, quantity
+import numpy as np
+
+from tests.oracles.estimate import Estimate
 from tests.oracles.mapping import MAPPINGS, Queue
+from tests.oracles.quantities import is_p99, quantity
 from tests.oracles.rows import Case, Row
 from tests.oracles.seen import watch
 from tests.oracles.sizing import MEAN_WITHIN, P99_WITHIN, Plan, plan_saturated
@@ -24,17 +27,15 @@ class Verdict:
 
     @property
     def passes(self) -> bool:
-        """The rule: as near as the half-width and one step."""
-        return abs(self.estimate.value - self.row.value) <= self.estimate.half_width + self.step
+        """The rule: no farther from the estimate than its interval and one step reach."""
+        return self.estimate.low - self.step <= self.row.value <= self.estimate.high + self.step
 
     @property
     def sharp(self) -> bool:
         """Whether the half-width is what the full set asks for; less than a step need not be resolved."""
-        if is_p99(self.row.quantity):
-            return self.estimate.half_width <= max(P99_WITHIN * self.row.value, self.step)
-        if quantity(self.row.quantity).mean:
-            return self.estimate.half_width <= max(MEAN_WITHIN * self.row.value, self.step)
-        return True
+        q = quantity(self.row.quantity)
+        within = MEAN_WITHIN if q.mean else P99_WITHIN if is_p99(self.row.quantity) else np.inf
+        return self.estimate.half_width <= max(within * max(self.row.value, q.smallest), self.step)
 
     def line(self) -> str:
         """The row's line of the table."""
@@ -42,12 +43,12 @@ class Verdict:
         relative = f"{e.half_width / known:9.2%}" if known else f"{'-':>9}"
         mark = ("" if self.passes else "  FAILS") if self.row.compared else "  reported only"
         return (
-            f"{self.row.quantity:34}{e.value:>13.6g}{known:>13.6g}{e.half_width:>12.3g}{relative}{self.step:>11.2g}"
-            f"{e.value - known:>12.3g}{mark}"
+            f"{self.row.quantity:34}{e.value:>13.6g}{known:>13.6g}{e.value - known:>12.3g}{e.half_width:>12.3g}"
+            f"{relative}{self.step:>11.2g}{mark}"
         )
 
 
-HEADER = f"{'quantity':34}{'estimate':>13}{'oracle':>13}{'half-width':>12}{'relative':>9}{'one step':>11}{'off by':>12}"
+HEADER = f"{'quantity':34}{'estimate':>13}{'oracle':>13}{'off by':>12}{'half-width':>12}{'relative':>9}{'one step':>11}"
 
 
 def queue_of(case: Case) -> Queue:

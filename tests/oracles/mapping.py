@@ -42,6 +42,11 @@ class Queue:
     """Requests served at a time, at most."""
     squared_cvs: tuple[float, float]
     """Squared coefficients of variation of the gaps between arrivals and of the services."""
+    effort: float
+    """Requests that its rows take, in those that a formula says for its mean wait (`sizing.requests_needed`); by trial.
+
+    Above 1 where high percentiles are the hardest to know, below where the draws explain much of the spread.
+    """
     pace: Pace | None = None
     """Completions per second by how many are in the system, where that number alone decides what comes (Markov)."""
     steps_per_token: float = 1.0
@@ -69,6 +74,7 @@ def poisson_to_servers(rate_rps: float, servers: int, service_s: float, dist: st
         step_s=service_s / steps,
         servers=servers,
         squared_cvs=(1.0, 1.0 if dist == "geometric" else 0.0),
+        effort=1.1 if servers == 1 else 0.6,
         pace=(lambda n: np.minimum(n, servers) / service_s) if dist == "geometric" else None,
     )
 
@@ -111,6 +117,7 @@ def continuous_batching(p: Parameters) -> Queue:
         step_s=step_s,
         servers=slots,
         squared_cvs=(1.0, 1.0),
+        effort=0.8,
         pace=pace,
         steps_per_token=scale,
     )

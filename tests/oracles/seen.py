@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from engine import Result, Scenario, simulate
 from engine.serving import COMPLETED
+from tests.oracles.estimate import Floats
 from tests.oracles.sizing import Plan
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,11 @@ MEAN_WITHIN, P99_WITHIN = 0.03, 0.06
 HIGHEST_LOAD, MOST_VARIABLE = 0.95, 4.0
 """Load and squared coefficient of variation up to which those half-widths are asked for."""
 
-WARMUP_RELAXATIONS, WARMUP_SERVICES = 4.0, 10.0
+WARMUP_RELAXATIONS, WARMUP_SERVICES = 4.0, 8.0
 WINDOW_RELAXATIONS = 8.0
-ELSEWHERE_SEEDS, ELSEWHERE_RELAXATIONS = 24, 2.0
-"""The budget of queues beyond those limits: so many seeds, each with a window of so many relaxation times."""
-REMAINS = 0.75
-"""Share of the formulas' requests that is enough: a large part of the variance is explained by what the seeds drew
-(`estimate.ratio`), while percentiles want somewhat more than means."""
+FEWEST_SEEDS = 12
+ELSEWHERE_RELAXATIONS = 2.0
+"""The budget of queues beyond those limits: the fewest seeds, each with a window of so many relaxation times."""
 RARE = 1e-3
 """Waits that fewer than this share of requests meet can't be measured to a few percent, and don't decide the size."""
 NEGLIGIBLE = 1e-13
@@ -83,7 +81,7 @@ def requests_needed(queue: Queue, wait_share: float | None, level: float) -> flo
         variance = heavy_traffic_variance(queue, share)
     else:
         variance = birth_death_variance(queue, 0 if share < RARE else queue.servers)
-    return REMAINS * variance * (float(stats.norm.isf(level / 2.0)) / MEAN_WITHIN) ** 2
+    return queue.effort * variance * (float(stats.norm.isf(level / 2.0)) / MEAN_WITHIN) ** 2
 
 
 def heavy_traffic_variance(queue: Queue, wait_share: float) -> float:
@@ -117,12 +115,12 @@ def birth_death_variance(queue: Queue, beyond: int) -> float:
 def plan(queue: Queue, requests: float) -> Plan:
     """A plan that counts at least `requests` requests; for a queue in limits."""
     window_s = max(WINDOW_RELAXATIONS * relaxation_s(queue), min(requests, MOST_BLOCK) / (queue.rate_rps * MOST_LANES))
-    return _plan(queue, window_s, max(ceil(requests / (queue.rate_rps * window_s)), 2))
+    return _plan(queue, window_s, max(ceil(requests / (queue.rate_rps * window_s)), FEWEST_SEEDS))
 
 
 def plan_elsewhere(queue: Queue) -> Plan:
     """The stated budget of a queue that is too slow to be measured well."""
-    return _plan(queue, ELSEWHERE_RELAXATIONS * relaxation_s(queue), ELSEWHERE_SEEDS)
+    return _plan(queue, ELSEWHERE_RELAXATIONS * relaxation_s(queue), FEWEST_SEEDS)
 
 
 def plan_saturated(queue: Queue, requests: float) -> Plan:
@@ -136,7 +134,7 @@ def plan_saturated(queue: Queue, requests: float) -> Plan:
 def _plan(queue: Queue, window_s: float, seeds: int) -> Plan:
     warmup_s = WARMUP_RELAXATIONS * relaxation_s(queue) + WARMUP_SERVICES * queue.service_s
     end_s = warmup_s + window_s
-    # The longest waits and services of a hundred million requests end in this time.
-    horizon_s = end_s + 20.0 / (queue.capacity_rps - queue.rate_rps) + 20.0 * queue.service_s
+    # The longest waits and services of those who come last are over by then.
+    horizon_s = end_s + 20.0 / (queue.capacity_rps - queue.rate_rps) + 18.0 * queue.service_s
     blocks = ceil(seeds / min(MOST_LANES, max(MOST_BLOCK // (queue.rate_rps * horizon_s), 1)))
     return Plan(warmup_s, end_s, horizon_s, seeds, ceil(seeds / blocks))

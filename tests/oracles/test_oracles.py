@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.oracles.estimate import quantity
 from tests.oracles.judge import draws, judge, queue_of, table
 from tests.oracles.mapping import MAPPINGS
+from tests.oracles.quantities import quantity
 from tests.oracles.rows import Case, cases
 from tests.oracles.sizing import Plan, in_limits, level_of, plan, plan_elsewhere, requests_needed
 

@@ -11,7 +11,7 @@ import numpy as np
 from engine.machine import ReplicaModel
 from engine.outcome.gaps import largest_gaps
 from engine.scenario import Batching
-from engine.serving import LIMITS, REASONS, STATES, Fleet, FleetRun, StepLog, run_fleet
+from engine.serving import LIMITS, REASONS, STATES, Deadlines, Fleet, FleetRun, StepLog, run_fleet
 from engine.traffic import Requests
 from tests.reference.model import Outcome, Request, Setup
 
@@ -46,13 +46,21 @@ def fleet_of(setup: Setup) -> Fleet:
             "kv_policy": setup.kv_policy,
             "max_num_seqs": setup.max_num_seqs,
             "max_num_batched_tokens": setup.max_num_batched_tokens,
+            "watermark": setup.watermark,
+            "reserve_output_tokens": setup.reserve_output_tokens,
+            "batch_wait_s": setup.batch_wait_s,
         }
     )
+    never = math.inf
     return Fleet(
         model_of(setup),
         batching,
         replicas=setup.replicas,
         max_outstanding=setup.max_outstanding,
+        max_queued_tokens=setup.max_queued_tokens,
+        rate_limit=setup.rate_limit,
+        deadlines=Deadlines(setup.timeout_s or never, setup.ttft_timeout_s or never, setup.queue_timeout_s or never),
+        ignores_clients=setup.on_timeout == "ignore",
         horizon_s=setup.horizon_s,
     )
 
@@ -100,7 +108,7 @@ def differences(setup: Setup, requests: Sequence[Request], expected: Outcome, ex
     for i, j in enumerate(order):
         row = expected.requests[j]
         got = {
-            "replica": int(a.replica[i]),
+            "replica": int(a.replica[i]) if a.replica[i] >= 0 else None,
             "state": STATES[a.state[i]],
             "reason": REASONS[a.reason[i]] or None,
             "preemptions": int(a.preemptions[i]),

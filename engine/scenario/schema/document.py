@@ -19,6 +19,7 @@ from engine.scenario.schema.traffic import Traffic
 
 SCHEMA = 1
 MAX_REQUESTS = 20_000_000  # first attempts, all seeds together
+MAX_BURSTS = 5_000_000  # of process mmpp, all seeds together
 
 
 class Document(Section):
@@ -105,6 +106,20 @@ class Document(Section):
                     "lower traffic.rate_rps, run.horizon_s or run.seeds",
                     (float(f"{MAX_REQUESTS / per_rps * 0.999999:.6g}"),),
                 )
+            yield from self._burst_rules(horizon)
+
+    def _burst_rules(self, horizon_s: float) -> Iterator[Problem]:
+        mmpp = self.traffic.mmpp
+        seconds = mmpp.burst_fraction * horizon_s * self.run.seeds
+        if self.traffic.process == "mmpp" and seconds / mmpp.mean_burst_s > MAX_BURSTS:
+            yield Problem(
+                "traffic.mmpp.mean_burst_s",
+                show(mmpp.mean_burst_s),
+                f"makes about {seconds / mmpp.mean_burst_s:,.0f} bursts in {self.run.seeds:,} seeds of {horizon_s:,g} "
+                f"s, more than {MAX_BURSTS:,}",
+                "give longer bursts, or use process poisson: so short ones can't be told from it",
+                (float(f"{seconds / MAX_BURSTS * 1.000001:.6g}"),),
+            )
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from math import fmod, pi, sin
 from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Strict, Tag
@@ -124,18 +125,26 @@ def _area(start: float, end: float, until: float) -> float:
 
 
 class Diurnal(Shape):
-    """A day: a cosine between `trough_factor` and 1, which it has at `peak_at_s`."""
+    """A day: a cosine between `trough_factor` and 2 - `trough_factor`, which it has at `peak_at_s`; on average 1."""
 
     kind: Literal["diurnal"] = tag("diurnal", "day and night")
     period_s: float = _moment(DAY, "Length of a day", "Time from one peak to the next.", "a day", low=TINY_S)
     trough_factor: float = _factor(
         0.25,
         "Factor at the quietest",
-        "How much of the rate is left half a period from the peak.",
+        "How much of the rate is left half a period from the peak, which is as far above the rate as this is below.",
         "nights are quiet",
         high=1.0,
     )
-    peak_at_s: float = _moment(14 * HOUR, "Busiest moment", "When the first peak comes.", "early afternoon")
+    peak_at_s: float = _moment(
+        14 * HOUR, "Busiest moment", "When a peak comes; others are whole periods before and after.", "early afternoon"
+    )
+
+    def mean_factor(self, horizon_s: float) -> float:
+        turns = 2.0 * pi / self.period_s
+        before = sin(turns * fmod(self.peak_at_s, self.period_s))
+        after = sin(turns * fmod(horizon_s - self.peak_at_s, self.period_s))
+        return 1.0 + (1.0 - self.trough_factor) * (before + after) / (turns * horizon_s)
 
 
 AnyShape = Annotated[

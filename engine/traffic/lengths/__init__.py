@@ -37,15 +37,25 @@ _ENDS: Final = np.array([0.0, np.nextafter(1.0, 0.0)])  # the smallest and the l
 _ENDS.setflags(write=False)
 
 
-def lengths(settings: Any, uniforms: NDArray[np.float64]) -> NDArray[np.int32]:
+def lengths(
+    settings: Any, uniforms: NDArray[np.float64], factors: NDArray[np.float64] | None = None
+) -> NDArray[np.int32]:
     """Return a length in tokens for each uniform: rounded half up, then clipped to `min` and `max`.
 
-    `mean` and `cv` are those before clipping. Beyond `MAX_TOKENS` lengths are cut to it.
+    `mean` and `cv` are those before clipping. `factors`, one a uniform, multiply before rounding. Beyond `MAX_TOKENS`
+    lengths are cut to it.
     """
     exact = DISTRIBUTIONS[settings.dist](settings, uniforms)
+    if factors is not None:
+        exact *= factors
+    return whole(exact, settings.min, settings.max)
+
+
+def whole(exact: NDArray[np.float64], low: int = 1, high: int | None = None) -> NDArray[np.int32]:
+    """Return lengths rounded half up, then clipped to [low, high] (None: `MAX_TOKENS`, which nothing exceeds)."""
     rounded = np.floor(exact + 0.5)
-    top = MAX_TOKENS if settings.max is None else min(settings.max, MAX_TOKENS)
-    return np.clip(rounded, settings.min, top, out=rounded).astype(np.int32)
+    top = MAX_TOKENS if high is None else min(high, MAX_TOKENS)
+    return np.clip(rounded, low, top, out=rounded).astype(np.int32)
 
 
 @lru_cache(maxsize=256)

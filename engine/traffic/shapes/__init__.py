@@ -9,13 +9,16 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Any, Final
 
-from engine.traffic.shapes import spike, steady
+from engine.traffic.shapes import diurnal, ramp, spike, steady, steps
 from engine.traffic.shapes.curve import Curve, PiecewiseLinear
 
 SHAPES: Final = MappingProxyType[str, Callable[[Any, float], Curve]](
     {
         "steady": steady.curve,
+        "ramp": ramp.curve,
+        "steps": steps.curve,
         "spike": spike.curve,
+        "diurnal": diurnal.curve,
     }
 )
 """From a shape's settings (the scenario's model of that kind) and the horizon in seconds to its curve."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
+
+_SHORTEST_S: Final = 1e-100  # a piece that is shorter is a jump: its slope might be beyond the largest float
 
 
 class Curve(Protocol):
@@ -21,8 +23,8 @@ class Curve(Protocol):
         """Return the factor at each time (at a jump, the value after it)."""
         ...
 
-    def integral(self, t: float) -> float:
-        """Return the integral of the factor from 0 to t."""
+    def integral(self, t: FloatArray) -> FloatArray:
+        """Return the integral of the factor from 0 to each time of t >= 0, in seconds."""
         ...
 
     def inverse(self, area: FloatArray) -> FloatArray:
@@ -34,7 +36,7 @@ class PiecewiseLinear:
     """A factor made of straight pieces, with jumps allowed between them, constant after the last.
 
     `pieces` is a sequence of (length in seconds, factor at the start, factor at the end), from t = 0; pieces of length
-    0 are dropped. After them the factor stays at `after`. Inside a piece of slope s the integral is
+    0 are jumps. After them the factor stays at `after`. Inside a piece of slope s the integral is
     `A + a x + s x^2 / 2`, whose inverse is taken in the form `x = 2 r / (a + sqrt(a^2 + 2 s r))`, which loses no digits
     where the slope is small and needs no case for slope 0.
     """
@@ -43,7 +45,7 @@ class PiecewiseLinear:
 
     def __init__(self, pieces: Sequence[tuple[float, float, float]], after: float) -> None:
         length, start, end = np.array(pieces, dtype=np.float64).reshape(-1, 3).T
-        lasting = length > 0.0
+        lasting = length > _SHORTEST_S
         length, start, end = length[lasting], start[lasting], end[lasting]
         self._t = np.concatenate(([0.0], np.cumsum(length)))
         self._area = np.concatenate(([0.0], np.cumsum(length * (start + end) / 2.0)))
@@ -56,11 +58,11 @@ class PiecewiseLinear:
         i = np.searchsorted(self._t, t, side="right") - 1
         return np.asarray(self._start[i] + self._slope[i] * (t - self._t[i]), dtype=np.float64)
 
-    def integral(self, t: float) -> float:
-        """Return the integral of the factor from 0 to t >= 0, in seconds."""
-        i = int(np.searchsorted(self._t, t, side="right")) - 1
-        x = t - float(self._t[i])
-        return float(self._area[i] + x * (self._start[i] + 0.5 * self._slope[i] * x))
+    def integral(self, t: FloatArray) -> FloatArray:
+        """Return the integral of the factor from 0 to each time of t >= 0, in seconds."""
+        i = np.searchsorted(self._t, t, side="right") - 1
+        x = t - self._t[i]
+        return np.asarray(self._area[i] + x * (self._start[i] + 0.5 * self._slope[i] * x), dtype=np.float64)
 
     def inverse(self, area: FloatArray) -> FloatArray:
         """Return the first time at which the integral reaches each area >= 0; inf where it never does."""

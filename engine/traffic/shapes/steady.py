@@ -21,8 +21,8 @@ class _Identity:
         """Return ones."""
         return np.ones_like(t)
 
-    def integral(self, t: float) -> float:
-        """Return t."""
+    def integral(self, t: FloatArray) -> FloatArray:
+        """Return the times themselves."""
         return t
 
     def inverse(self, area: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from engine.traffic.traces import azure, requests
+from engine.traffic.traces import azure, burstgpt, mooncake, requests
 from engine.traffic.traces.format import Format
 from engine.traffic.traces.text import Text, load, show
 from engine.traffic.traces.trace import Trace, TraceError
@@ -18,6 +18,8 @@ FORMATS: Final = MappingProxyType[str, Format](
     {
         "requests": requests.FORMAT,
         "azure": azure.FORMAT,
+        "burstgpt": burstgpt.FORMAT,
+        "mooncake": mooncake.FORMAT,
     }
 )
 

@@ -61,6 +61,14 @@ NAME: Final = Cell(
     kind="a class name",
     hint=f"1 to {LONGEST_NAME} printable characters",
 )
+WORDS: Final = Cell(
+    plain=rf'[^",\x00-\x1f\x7f]{{0,{_NAME_BYTES}}}',
+    quoted=rf'"(?:[^"\x00-\x1f\x7f]|""){{0,{_NAME_BYTES}}}"',
+    dtype=object,
+    kind="a short text",
+    hint=f"up to {LONGEST_NAME} characters",
+)
+"""Anything that isn't looked at, and may be missing."""
 _MOMENT = r"(?:19|20)\d\d-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
 MOMENT: Final = Cell(
     plain=_MOMENT,

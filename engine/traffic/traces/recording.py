@@ -60,7 +60,7 @@ class Recording:
         self._text, self._format, self._columns = text, format, columns
         # All at once: joining parts in the end would hold everything twice.
         self._kept: dict[str, NDArray[Any]] = {
-            role: np.empty(text.lines + 1, dtype=np.int16 if role == _CLASS else _ROLES[role].dtype) for role in columns
+            role: np.empty(text.most_rows, dtype=np.int16 if role == _CLASS else _ROLES[role].dtype) for role in columns
         }
         self._count = 0
         self._left_out = 0
@@ -74,7 +74,7 @@ class Recording:
         or out of order.
         """
         failed = numbers["output_tokens"] == 0
-        faults = [*self._outside(numbers, failed), *self._disorder(numbers["arrival_s"])]
+        faults = [*self._disorder(numbers["arrival_s"]), *self._outside(numbers, failed)]
         columns: dict[str, NDArray[Any]] = dict(numbers)
         if classes is not None:
             codes, names = pd.factorize(classes)

@@ -9,9 +9,9 @@ import numpy as np
 from engine.traffic.traces.cells import NAME, RANK, SECONDS, TOKENS
 from engine.traffic.traces.format import Format
 from engine.traffic.traces.recording import Recording
-from engine.traffic.traces.table import Column, names_in, parts
-from engine.traffic.traces.text import Text, show
-from engine.traffic.traces.trace import Trace, TraceError
+from engine.traffic.traces.table import columns_of, names_in, parts
+from engine.traffic.traces.text import Text
+from engine.traffic.traces.trace import Trace
 
 _REQUIRED: Final = {"arrival_s": SECONDS, "prompt_tokens": TOKENS, "output_tokens": TOKENS}
 _OPTIONAL: Final = {"cached_prefix_tokens": TOKENS, "priority": RANK, "class": NAME}
@@ -25,14 +25,10 @@ def recognises(first_line: str) -> bool:
 
 def read(text: Text) -> Trace:
     """Return the requests of a table with a column for each property of a request."""
-    cells = {**_REQUIRED, **_OPTIONAL}
-    names = names_in(text.first_line)
-    for i, name in enumerate(names):
-        if name not in cells or name in names[:i]:
-            fault = "stands twice" if name in cells else "is not known"
-            raise TraceError(f"trace line 1: column {show(name)} {fault}; expected {_HEADER}")
+    columns = columns_of(text, _REQUIRED, _OPTIONAL, _HEADER)
+    names = [column.name for column in columns]
     recording = Recording(text, "requests", {name: name for name in names})
-    for part in parts(text, [Column(name, cells[name]) for name in names]):
+    for part in parts(text, columns):
         numbers = {name: part.values[name].to_numpy(np.float64) for name in names if name != "class"}
         classes = part.values["class"].to_numpy(np.object_) if "class" in names else None
         recording.add(numbers, classes, part)

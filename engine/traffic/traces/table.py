@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 
 import pandas as pd
 
-from engine.traffic.traces.cells import SPACES, Cell
+from engine.traffic.traces.cells import SPACES, WORDS, Cell
 from engine.traffic.traces.text import Block, Text, show
 from engine.traffic.traces.trace import TraceError
 
@@ -24,14 +24,15 @@ _LONGEST_LINE = 10_000  # characters; a real one has less than a hundred
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: its name in the header, and what its cells look like."""
+    """A column of a table: its name in the header, what its cells look like, and whether anything is made of them."""
 
     name: str
     cell: Cell
+    used: bool = True
 
 
 class Part:
-    """Consecutive rows of a table: `values` by column, and what stands in the file, for messages."""
+    """Consecutive rows of a table: `values` by column that is used, and what stands in the file, for messages."""
 
     def __init__(self, block: Block, columns: Sequence[Column]) -> None:
         self._block = block
@@ -40,6 +41,7 @@ class Part:
             BytesIO(block.data[block.start : block.end]),
             header=None,
             names=self._names,
+            usecols=[column.name for column in columns if column.used],
             dtype={column.name: column.cell.dtype for column in columns},
             skipinitialspace=True,
             na_filter=False,
@@ -58,6 +60,20 @@ def names_in(first_line: str) -> list[str]:
         return [name.strip() for name in next(csv.reader([first_line]), [])]
     except csv.Error:
         return []
+
+
+def columns_of(text: Text, required: Mapping[str, Cell], optional: Mapping[str, Cell], expected: str) -> list[Column]:
+    """Return the columns that the header names, in its order.
+
+    Raises `TraceError` for one that is neither required nor optional, and for one that stands twice.
+    """
+    cells = {**required, **optional}
+    names = names_in(text.first_line)
+    for i, name in enumerate(names):
+        if name not in cells or name in names[:i]:
+            fault = "stands twice" if name in cells else "is not known"
+            raise TraceError(f"trace line 1: column {show(name)} {fault}; expected {expected}")
+    return [Column(name, cells[name], used=cells[name] is not WORDS) for name in names]
 
 
 def parts(text: Text, columns: Sequence[Column]) -> Iterator[Part]:

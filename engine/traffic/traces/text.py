@@ -18,17 +18,26 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A file in UTF-8. `body` is where its second line starts, `lines` how many lines there are after the first."""
+    """A file in UTF-8. Its first line starts at byte `start`, its second at `body`.
+
+    `line_ends` counts the line ends after the first line. `first_line` is shortened where it is very long.
+    """
 
     data: bytes
     first_line: str
+    start: int
     body: int
-    lines: int
+    line_ends: int
     sha256: str
 
-    def blocks(self) -> Iterator[Block]:
-        """Cut what follows the first line into blocks."""
-        return _blocks(self.data, self.body, 2)
+    @property
+    def most_rows(self) -> int:
+        """No fewer than the rows that there are: the first line may be one, and the last may lack its end."""
+        return self.line_ends + 2
+
+    def blocks(self, header: bool = True) -> Iterator[Block]:
+        """Cut what follows the first line into blocks; without a header the first line, too."""
+        return _blocks(self.data, self.body, 2) if header else _blocks(self.data, self.start, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +83,14 @@ def load(source: bytes | Path) -> Text:
     _check_encoding(data, start)
     first_end = data.find(b"\n", start)
     first_end = len(data) if first_end < 0 else first_end
-    lines = data.count(b"\n", first_end + 1)
-    if lines > MOST_ROWS:
+    line_ends = data.count(b"\n", first_end + 1)
+    if line_ends > MOST_ROWS:
         raise TraceError(
-            f"trace: {lines:,} lines are above {MOST_ROWS:,}, the most requests that a run may have; cut the file"
+            f"trace: {line_ends:,} lines are above {MOST_ROWS:,}, the most requests that a run may have; cut the file"
         )
     # A header is short; of anything longer a message needs the beginning only.
     first_line = data[start : min(first_end, start + 10_000)].decode(errors="replace").removesuffix("\r")
-    return Text(data, first_line, first_end + 1, lines, sha256(data).hexdigest())
+    return Text(data, first_line, start, first_end + 1, line_ends, sha256(data).hexdigest())
 
 
 def show(text: str) -> str:

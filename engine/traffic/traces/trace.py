@@ -8,7 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_ROWS: Final = 20_000_000  # the most requests that a run may have
+from engine.traffic.requests import MOST_REQUESTS
+
+MOST_ROWS: Final = MOST_REQUESTS
 MOST_CLASSES: Final = 1_000
 LONGEST_NAME: Final = 60  # characters of a class name, as in a scenario
 

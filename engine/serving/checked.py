@@ -1,0 +1,271 @@
+"""The queue when something may keep a request out of it: limits at the door, urgency classes, deadlines while waiting.
+
+Arrivals are checked one after the other, in order of time, against what is in the lane then; between two step boundaries
+nobody leaves but waiting requests whose deadline passes, so arrivals in between are let in until a limit is reached and
+refused from then on, in one go. Classes are numbered by urgency from 0, and every class is a queue of its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .book import Book
+from .lanes import Bools, Floats, Ints, Lanes
+from .queue import Queue
+from .state import LaneState
+
+
+class CheckedQueue(Queue):
+    """Queue with ``max_outstanding``, ``max_queued_tokens``, classes and deadlines.
+
+    The queue of class c in a lane lies in a part of ``order`` of its own, from ``head`` up to ``tail``; both, and ``back``
+    and ``n_back``, have one more axis than in ``Queue``: (lanes, classes).
+    """
+
+    def __init__(self, lanes: Lanes, state: LaneState, book: Book) -> None:
+        super().__init__(lanes, state, book)
+        count, total = lanes.count, book.total
+        self.rank = lanes.rank if lanes.rank is not None else np.zeros(total, np.int64)
+        self.classes = int(self.rank.max(initial=0)) + 1
+        self.next = self.head  # the next arrival to check
+        self.last = lanes.start[1:] - 1  # the sentinel
+        lane = np.repeat(np.arange(count), np.diff(lanes.start))
+        sizes = np.bincount(lane * self.classes + self.rank, minlength=count * self.classes)
+        self.head = (np.cumsum(sizes) - sizes).reshape(count, self.classes)
+        self.tail = self.head.copy()
+        self.n_back = np.zeros((count, self.classes), np.int64)
+        self.back = np.empty((count, self.classes, 0), np.int64)
+        self.order = np.zeros(total, np.int64)
+        self.refused = np.zeros(total, np.bool_)
+        self.limit, self.token_limit = lanes.max_outstanding, lanes.max_queued_tokens
+        self.queued: Ints = np.zeros(count, np.int64)  # prompt tokens of waiting requests that have no token yet
+        self.prompts_before = np.concatenate([[0], np.cumsum(self.book.prompt)])  # for the token limit
+        self.patience = lanes.deadlines.while_waiting
+        self.timed = self.patience < np.inf
+
+    def keep(self, alive: Bools) -> None:
+        """Drop the lanes where ``alive`` is false."""
+        super().keep(alive)
+        self.next, self.tail, self.last = self.next[alive], self.tail[alive], self.last[alive]
+        self.queued = self.queued[alive]
+        self.limit = None if self.limit is None else self.limit[alive]
+        self.token_limit = None if self.token_limit is None else self.token_limit[alive]
+
+    # -- what the policy asks --------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Check the arrivals up to now, let those go whose deadline has passed, and refresh who waits."""
+        s, book = self.s, self.book
+        ta = book.arrival.take(self.next)
+        self._check((ta <= s.t) & (ta < np.inf), s.t, strict=False)
+        if self.timed:
+            self._expire(np.minimum(s.t, s.hz))
+        self.ta = book.arrival.take(self.next)
+        self.wait = (self.head < self.tail).any(axis=1)
+        if self.preempted:
+            self.wait |= self.n_back.any(axis=1)
+
+    def arrive(self, until: Floats) -> None:
+        """Let arrivals before ``until``, seconds, see the requests that are there now."""
+        self._check(self.book.arrival.take(self.next) < until, until, strict=True)
+
+    def heads(self, i: Ints) -> tuple[Ints, Ints, Bools | None]:
+        """Request at the head of each lane's queue, tokens that it has to prefill, and whether it had been preempted."""
+        urgent = self._urgent(i)
+        request = self.order.take(self.head[i, urgent], mode="clip")  # beyond the end where only preempted ones wait
+        if not self.preempted:
+            return request, self.book.prefill(request), None
+        depth = self.n_back[i, urgent]
+        again = depth > 0
+        if np.count_nonzero(again):
+            request = np.where(again, self.back[i, urgent, depth - 1], request)
+        return request, self.book.prefill(request), again
+
+    def pop(self, i: Ints, request: Ints, again: Bools | None) -> None:
+        """Take the head out of the queue of each lane of ``i``: ``heads(i)`` gave ``request`` and ``again``."""
+        rank = self.rank.take(request)
+        if again is None or not np.count_nonzero(again):
+            self.head[i, rank] += 1
+            self.book.scheduled[request] = self.s.t.take(i)
+        else:
+            fresh = ~again
+            self.head[i[fresh], rank[fresh]] += 1
+            self.book.scheduled[request[fresh]] = self.s.t[i[fresh]]
+            self.n_back[i[again], rank[again]] -= 1
+            self.preempted -= int(np.count_nonzero(again))
+        if self.token_limit is not None:
+            self.queued[i] -= np.where(np.isnan(self.book.first.take(request)), self.book.prompt.take(request), 0)
+        wait = (self.head[i] < self.tail[i]).any(axis=1)
+        if self.preempted:
+            wait |= self.n_back[i].any(axis=1)
+        self.wait[i] = wait
+
+    def push_front(self, i: Ints, request: Ints) -> None:
+        """Put a preempted request before its class in each lane of ``i`` (no repeats)."""
+        rank = self.rank[request]
+        depth = self.n_back[i, rank]
+        if depth.max() >= self.back.shape[2]:
+            more = np.full((*self.n_back.shape, max(4, self.back.shape[2])), -1, np.int64)
+            self.back = np.concatenate([self.back, more], axis=2)
+        self.back[i, rank, depth] = request
+        self.n_back[i, rank] = depth + 1
+        self.preempted += i.size
+        self.wait[i] = True
+        if self.token_limit is not None:
+            self.queued[i] += np.where(np.isnan(self.book.first[request]), self.book.prompt[request], 0)
+
+    def next_change(self) -> Floats:
+        """(lanes,): when the queue's head may change by itself, seconds: by an arrival or a deadline."""
+        # With classes an arrival may go before those who wait.
+        change = np.where(self.wait, np.inf, self.ta) if self.classes == 1 else self.ta
+        return np.minimum(change, self.next_expiry()) if self.timed else change
+
+    def next_expiry(self) -> Floats:
+        """(lanes,): when the next waiting request's deadline passes, seconds; infinity where none does."""
+        expiry = np.full(self.head.shape[0], np.inf)
+        if self.timed:
+            for c in range(self.classes):
+                head = self.head[:, c]
+                request = self.order.take(head, mode="clip")
+                due = self.book.arrival.take(request) + self.patience
+                np.minimum(expiry, np.where(head < self.tail[:, c], due, np.inf), out=expiry)
+        if self.preempted:
+            i = self.n_back.any(axis=1).nonzero()[0]
+            expiry[i] = np.minimum(expiry[i], self._back_due(i).min(axis=(1, 2)))
+        return expiry
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _urgent(self, i: Ints) -> Ints:
+        """The most urgent class in which somebody waits, of each lane of ``i``."""
+        if self.classes == 1:
+            return np.zeros(i.size, np.int64)
+        waits = self.head[i] < self.tail[i]
+        if self.preempted:
+            waits |= self.n_back[i] > 0
+        return waits.argmax(axis=1)
+
+    def _check(self, due: Bools, until: Floats, strict: bool) -> None:
+        """Let in or refuse the arrivals of the lanes that have one ``due`` before ``until`` (or at it, not ``strict``)."""
+        i = due.nonzero()[0]
+        until = until.take(i)
+        sees_expiry = self.timed and (self.limit is not None or self.token_limit is not None)
+        while i.size:
+            if sees_expiry:
+                # Of an arrival and a deadline at one instant the deadline comes first.
+                arrival = self.book.arrival.take(self.next.take(i))
+                expiry = self.next_expiry().take(i)
+                first = expiry <= arrival
+                if np.count_nonzero(first):
+                    cut = np.full(self.head.shape[0], -np.inf)
+                    cut[i[first]] = expiry[first]
+                    self._expire(cut)
+                    continue
+                sooner = expiry < until
+                count = self._count(i, np.where(sooner, expiry, until), strict | sooner)
+            else:
+                count = self._count(i, until, np.full(i.size, strict))
+            self._let_in(i, count)
+            if not sees_expiry:
+                return
+            arrival = self.book.arrival.take(self.next.take(i))
+            more = (arrival < until) if strict else (arrival <= until)
+            i, until = i[more], until[more]
+
+    def _let_in(self, i: Ints, count: Ints) -> None:
+        """The next ``count`` arrivals of each lane of ``i`` come in until a limit is reached."""
+        first = self.next.take(i)
+        accepted = count
+        if self.limit is not None:
+            waiting = (self.tail[i] - self.head[i] + self.n_back[i]).sum(axis=1)
+            room = self.limit.take(i) - self.s.running.take(i) - waiting
+            accepted = np.minimum(accepted, np.maximum(room, 0))
+        if self.token_limit is not None:
+            # The j-th is let in while the prompts queued before it are below the limit.
+            before = self.prompts_before
+            most = before.take(first) + self.token_limit.take(i) - self.queued.take(i)
+            accepted = np.minimum(accepted, np.maximum(np.searchsorted(before, most, side="left") - first, 0))
+            self.queued[i] += before.take(first + accepted) - before.take(first)
+        request = _ranges(first, accepted)
+        lane = np.repeat(i, accepted)
+        for c in range(self.classes):
+            here = slice(None) if self.classes == 1 else self.rank.take(request) == c
+            r, at = request[here], lane[here]
+            place = np.arange(at.size) - np.searchsorted(at, at)  # among those of its lane
+            self.order[self.tail[at, c] + place] = r
+            np.add.at(self.tail[:, c], at, 1)
+        self.refused[_ranges(first + accepted, count - accepted)] = True
+        self.next[i] = first + count
+
+    def _count(self, i: Ints, until: Floats, strict: Bools) -> Ints:
+        """How many arrivals are due, by bisection in each lane's own part of the flat array."""
+        first = self.next.take(i)
+        low, high = first, self.last.take(i)  # the sentinel is never due
+        while True:
+            open_ = low < high
+            if not np.count_nonzero(open_):
+                return low - first
+            middle = (low + high) >> 1
+            ta = self.book.arrival.take(middle)
+            due = np.where(strict, ta < until, ta <= until) & open_
+            low = np.where(due, middle + 1, low)
+            high = np.where(due | ~open_, high, middle)
+
+    def _expire(self, now: Floats) -> None:
+        """Waiting requests whose deadline is at or before ``now`` (lanes,) leave at that deadline."""
+        book = self.book
+        for c in range(self.classes):
+            while True:
+                head = self.head[:, c]
+                request = self.order.take(head, mode="clip")
+                due = book.arrival.take(request) + self.patience
+                i = ((head < self.tail[:, c]) & (due <= now)).nonzero()[0]
+                if not i.size:
+                    break
+                book.dropped[request[i]] = due[i]
+                self.head[i, c] += 1
+                self.queued[i] -= book.prompt[request[i]]
+        if self.preempted:
+            self._expire_preempted(now)
+
+    def _back_due(self, i: Ints) -> Floats:
+        """(lanes of i, classes, depth): deadlines of the preempted requests that wait; infinity where there is none."""
+        request = self.back[i]
+        there = np.arange(request.shape[2]) < self.n_back[i][:, :, None]
+        due = self.book.due(np.where(there, request, 0))
+        return np.where(there, due, np.inf)
+
+    def _expire_preempted(self, now: Floats) -> None:
+        i = self.n_back.any(axis=1).nonzero()[0]
+        due = self._back_due(i)
+        gone = due <= now[i][:, None, None]
+        if not np.count_nonzero(gone):
+            return
+        lane, rank, depth = gone.nonzero()
+        request = self.back[i[lane], rank, depth]
+        self.book.dropped[request] = due[gone]
+        fresh = np.isnan(self.book.first[request])
+        np.subtract.at(self.queued, i[lane], np.where(fresh, self.book.prompt[request], 0))
+        # Those that stay move together, in their order.
+        stays = np.argsort(gone, axis=2, kind="stable")
+        self.back[i] = np.take_along_axis(self.back[i], stays, axis=2)
+        self.n_back[i] -= gone.sum(axis=2)
+        self.preempted -= request.size
+
+
+def is_needed(lanes: Lanes) -> bool:
+    """Whether these lanes need more than the plain queue."""
+    return (
+        lanes.max_outstanding is not None
+        or lanes.max_queued_tokens is not None
+        or lanes.rank is not None
+        or lanes.deadlines.while_waiting < np.inf
+    )
+
+
+def _ranges(start: Ints, count: Ints) -> Ints:
+    """The integers start[i], start[i] + 1, ..., start[i] + count[i] - 1 of every i, one after the other."""
+    ends = np.cumsum(count)
+    return np.arange(ends[-1] if ends.size else 0) + np.repeat(start - ends + count, count)
+
+

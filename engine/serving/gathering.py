@@ -1,0 +1,186 @@
+"""The seeds' requests end to end: cut into lanes before they run, put back in order afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.traffic import Requests
+
+from .attempts import Attempts, missed
+from .gateway import rate_limited
+from .lanes import UNLIMITED, Floats, Ints, Lanes, Served, StepLog
+from .lockstep import Lockstep
+from .split import ROUTERS
+from .states import COMPLETED, QUEUE_FULL, RATE_LIMITED, REJECTED, TIMED_OUT, TOO_LONG, UNFINISHED
+from .steplog import Sink
+
+if TYPE_CHECKING:
+    from .fleet import Fleet
+
+
+class Gathering:
+    """Every request of a run and what is known of it so far; all columns (n,), seed after seed."""
+
+    def __init__(self, fleet: Fleet, requests: Sequence[Requests]) -> None:
+        self.fleet = fleet
+        sizes = [r.arrival_s.size for r in requests]
+        self.seed_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.arrival: Floats = _column(requests, "arrival_s", np.float64)
+        self.prompt: NDArray[np.int32] = _column(requests, "prompt_tokens", np.int32)
+        self.output: NDArray[np.int32] = _column(requests, "output_tokens", np.int32)
+        if fleet.batching.reserve_output_tokens is not None:
+            self.output = np.minimum(self.output, np.int32(fleet.batching.reserve_output_tokens))
+        self.cached: NDArray[np.int32] = _column(requests, "cached_prefix_tokens", np.int32)
+        self.class_id: NDArray[np.int16] = _column(requests, "class_id", np.int16)
+        self.priority: NDArray[np.int32] = _column(requests, "priority", np.int32)
+        self.class_names = requests[0].class_names
+        n = self.arrival.size
+        self.replica = np.zeros(n, np.int32)
+        self.scheduled, self.first, self.finish = np.full((3, n), np.nan)
+        self.dropped: Floats = np.full(n, np.nan) if fleet.deadlines.while_waiting < np.inf else np.empty(0)
+        self.state = np.full(n, UNFINISHED, np.int8)
+        self.reason = np.zeros(n, np.int8)
+        self.preemptions = np.zeros(n, np.int32)
+        self.last_token, self.stall_gap = np.zeros((2, n))
+
+    def route(self, first_seed: int) -> None:
+        """Pass the gateway, choose replicas, and refuse what could never finish there."""
+        fleet, split = self.fleet, ROUTERS[self.fleet.routing]
+        for i, (lo, hi) in enumerate(zip(self.seed_start, self.seed_start[1:], strict=False)):
+            part, passed = slice(lo, hi), np.ones(hi - lo, np.bool_)
+            if fleet.rate_limit is not None:
+                passed = ~rate_limited(self.arrival[part], *fleet.rate_limit)
+                self.replica[part] = -1
+                self._refuse(lo + np.flatnonzero(~passed), RATE_LIMITED)
+            routed = lo + np.flatnonzero(passed) if fleet.rate_limit is not None else part
+            self.replica[routed] = split(int(passed.sum()), fleet.replicas, first_seed + i)
+        self._refuse(np.flatnonzero(self._too_long() & (self.state != REJECTED)), TOO_LONG)
+
+    def _too_long(self) -> NDArray[np.bool_]:
+        model, reserved = self.fleet.model, self.fleet.batching.reserve_output_tokens
+        answer = self.output if reserved is None else np.int32(reserved)
+        refused: NDArray[np.bool_] = self.prompt + answer > (model.kv_capacity_tokens or UNLIMITED)
+        return refused | (self.prompt + self.output > (model.context_limit or UNLIMITED))
+
+    def _refuse(self, entry: Ints, reason: int) -> None:
+        self.state[entry] = REJECTED
+        self.reason[entry] = reason
+
+    def run(self, lo: int, hi: int, sink: Sink) -> Served:
+        """Serve seeds lo..hi-1 as one batch of lanes and take their outcomes over."""
+        replicas = self.fleet.replicas
+        part = slice(int(self.seed_start[lo]), int(self.seed_start[hi]))
+        entry = np.flatnonzero(self.state[part] != REJECTED)
+        seed = np.repeat(np.arange(hi - lo), np.diff(self.seed_start[lo : hi + 1]))
+        lane = (seed * replicas + self.replica[part])[entry]
+        count = (hi - lo) * replicas
+        if count <= 1 << 16:
+            lane = lane.astype(np.uint16)  # NumPy's stable sort of 16-bit keys is a radix sort
+        order = np.argsort(lane, kind="stable")
+        entry = entry[order] + part.start
+        sizes = np.bincount(lane, minlength=count)
+        start = np.concatenate([[0], np.cumsum(sizes + 1)]).astype(np.int64)
+        at = np.arange(entry.size) + lane[order]  # one sentinel for every lane before
+
+        def numbered(log: StepLog) -> None:
+            log.lane += lo * replicas
+            sink(log)
+
+        served = Lockstep(self._lanes(start, at, entry), numbered).run()
+        self._take(served, at, entry)
+        return served
+
+    def _lanes(self, start: Ints, at: Ints, entry: Ints) -> Lanes:
+        count, total = start.size - 1, int(start[-1])
+
+        def flat(values: NDArray[Any], sentinel: int = 1) -> Ints:
+            out = np.full(total, sentinel, np.int64)
+            out[at] = values[entry]
+            return out
+
+        def each(value: int | None) -> Ints:
+            return np.full(count, UNLIMITED if value is None else value, np.int64)
+
+        arrival = np.full(total, np.inf)
+        arrival[at] = self.arrival[entry]
+        fleet, model, b = self.fleet, self.fleet.model, self.fleet.batching
+        urgency, rank = np.unique(self.priority[entry], return_inverse=True)
+        ranks = None
+        if urgency.size > 1:
+            ranks = np.zeros(total, np.int64)
+            ranks[at] = rank
+        return Lanes(
+            arrival_s=arrival,
+            prompt_tokens=flat(self.prompt),
+            output_tokens=flat(self.output),
+            cached_prefix_tokens=flat(self.cached, 0) if self.cached.any() else np.zeros(total, np.int64),
+            start=start,
+            horizon_s=np.full(count, np.inf if fleet.horizon_s is None else fleet.horizon_s),
+            base=model.base,
+            base_at=np.zeros(count, np.int64),
+            seq_s=np.full(count, model.seq_s),
+            kv_token_s=np.full(count, model.kv_token_s),
+            prefill_pair_s=np.full(count, model.prefill_pair_s),
+            kv_capacity_tokens=each(model.kv_capacity_tokens),
+            max_num_seqs=each(b.max_num_seqs),
+            max_num_batched_tokens=each(b.max_num_batched_tokens),
+            kv_policy=b.kv_policy,
+            policy=b.policy,
+            max_outstanding=None if fleet.max_outstanding is None else each(fleet.max_outstanding),
+            max_queued_tokens=None if fleet.max_queued_tokens is None else each(fleet.max_queued_tokens),
+            rank=ranks,
+            deadlines=fleet.server_deadlines,
+            watermark=b.watermark,
+            reserve_output_tokens=b.reserve_output_tokens,
+            batch_wait_s=b.batch_wait_s,
+        )
+
+    def _take(self, served: Served, at: Ints, entry: Ints) -> None:
+        self.scheduled[entry] = served.scheduled_s[at]
+        self.first[entry] = served.first_token_s[at]
+        finish = served.finish_s[at]
+        self.finish[entry] = finish
+        if served.preemptions.size:
+            self.preemptions[entry] = served.preemptions[at]
+            self.last_token[entry] = served.last_token_s[at]
+            self.stall_gap[entry] = served.stall_gap_s[at]
+        self.state[entry[~np.isnan(finish)]] = COMPLETED
+        if served.dropped_s.size:
+            self.dropped[entry] = served.dropped_s[at]
+        if served.refused.size:
+            self._refuse(entry[served.refused[at]], QUEUE_FULL)
+
+    def finish_up(self) -> Attempts:
+        """All attempts with their outcomes, deadlines judged."""
+        if self.dropped.size:
+            self._judge_deadlines()
+        dropped = self.dropped if self.dropped.size else np.broadcast_to(np.nan, self.arrival.shape)
+        return Attempts(
+            self.seed_start, self.arrival, self.prompt, self.output, self.cached, self.class_id, self.priority,
+            self.class_names, self.replica, self.scheduled, self.first, self.finish, dropped, self.state, self.reason,
+            self.preemptions, self.last_token, self.stall_gap,
+        )  # fmt: skip
+
+    def _judge_deadlines(self) -> None:
+        """Why those that were dropped were; and, where clients that gave up are ignored, whom they gave up on."""
+        fleet = self.fleet
+        ended = np.where(np.isnan(self.dropped), self.finish, self.dropped)
+        until = np.where(np.isnan(ended), np.inf if fleet.horizon_s is None else fleet.horizon_s, ended)
+        reason = missed(self.arrival, self.scheduled, self.first, until, fleet.deadlines)
+        if fleet.deadlines == fleet.server_deadlines:  # what is still running past its deadline ends as unfinished
+            reason[np.isnan(self.dropped)] = 0
+        late = (reason > 0) & (self.state != REJECTED)
+        self.state[late] = TIMED_OUT
+        self.reason[late] = reason[late]
+        self.dropped[late] = ended[late]
+        self.finish[late] = np.nan
+
+
+def _column(requests: Sequence[Requests], name: str, kind: type[np.generic]) -> NDArray[Any]:
+    return np.concatenate([getattr(r, name) for r in requests]).astype(kind, copy=False)
+
+

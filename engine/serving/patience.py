@@ -1,0 +1,84 @@
+"""Deadlines: how long clients and the server wait, and what happens to running requests whose deadline has passed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .lanes import Floats, Ints
+
+if TYPE_CHECKING:
+    from .book import Book
+    from .kv import OnDemand
+    from .state import LaneState
+
+class Patience:
+    """Takes running requests out at the first boundary at or after their deadline.
+
+    The answer is due ``timeout_s`` after arrival, its first token ``ttft_timeout_s`` after it.
+    """
+
+    def __init__(self, state: LaneState, book: Book, kv: OnDemand) -> None:
+        self.s, self.book, self.kv = state, book, kv
+
+    def next_deadline(self) -> Floats:
+        """(lanes,): the earliest deadline of a running request, seconds; infinity where there is none."""
+        s, book = self.s, self.book
+        due = book.arrival.take(self._oldest(), mode="clip") + book.deadlines.timeout_s
+        partly = (s.part >= 0).nonzero()[0]
+        due[partly] = np.minimum(due[partly], book.due(s.part[partly]))
+        return due
+
+    def drop_late(self) -> None:
+        """Running requests whose deadline has passed leave now, at a boundary; ``s.t`` is the present time."""
+        s, book = self.s, self.book
+        inside = s.t <= s.hz  # a boundary beyond the horizon never comes
+        i = ((s.part >= 0) & inside).nonzero()[0]
+        i = i[book.due(s.part[i]) <= s.t[i]]
+        if i.size:
+            book.dropped[s.part[i]] = s.t[i]
+            self.drop_partial(i)
+        while True:
+            oldest = self._oldest()
+            late = book.arrival.take(oldest, mode="clip") + book.deadlines.timeout_s <= s.t
+            i = (late & inside).nonzero()[0]
+            if not i.size:
+                return
+            self.drop(i, oldest[i])
+
+    def drop_unstarted(self, i: Ints, request: Ints) -> None:
+        """Of ``request`` in lanes ``i``, which have just made their first token, those leave for whom it is too late."""
+        book = self.book
+        late = book.first.take(request) >= book.arrival.take(request) + book.deadlines.ttft_timeout_s
+        late &= np.isnan(book.dropped.take(request))  # a one-word answer has left already
+        i, request = i[late], request[late]
+        while i.size:  # a lane may have several
+            _, one = np.unique(i, return_index=True)
+            self.drop(i[one], request[one])
+            i, request = np.delete(i, one), np.delete(request, one)
+
+    def drop(self, i: Ints, request: Ints) -> None:
+        """``request`` leaves its slot in each lane of ``i`` (no repeats)."""
+        s, book = self.s, self.book
+        column = (s.rid[i] == request[:, None]).argmax(axis=1)
+        left = s.key[i, column] - s.step[i]
+        out = book.output[request] - left
+        book.dropped[request] = s.t[i]
+        s.held[i] -= book.size[request] + out - 1
+        s.ctx[i] -= book.prompt[request] + out - 1
+        self.kv.finish(i, book.size[request], book.output[request])
+        s.remove(i, column)
+
+    def drop_partial(self, i: Ints) -> None:
+        """The partly prefilled request leaves each lane of ``i``."""
+        s, book = self.s, self.book
+        request = s.part[i]
+        s.held[i] -= s.part_ctx[i] - book.cached[request]
+        self.kv.finish(i, book.size[request], book.output[request])
+        s.part[i] = -1
+        s.partial -= i.size
+
+    def _oldest(self) -> Ints:
+        """(lanes,): the request in a slot that arrived first; beyond all requests where there is none."""
+        return self.s.rid.view(np.uint32).min(axis=1).astype(np.int64)
