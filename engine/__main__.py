@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from engine.machine import resolve_accelerator, resolve_model
 from engine.outcome import Result
 from engine.scenario import Scenario, ScenarioError, parse_set, preset, presets
 from engine.study import simulate
@@ -75,7 +76,7 @@ def _parser() -> _Parser:
 
     check = commands.add_parser("validate", help="print the complete scenario, defaults filled in")
     check.add_argument("file", help="scenario as JSON; - reads standard input")
-    check.set_defaults(run=lambda given: _print(_scenario(given.file).to_dict()))
+    check.set_defaults(run=_validate)
 
     link = commands.add_parser("link", help="print the query string that carries a scenario, or read one")
     link.add_argument("file", nargs="?", help="scenario as JSON; - reads standard input")
@@ -122,13 +123,17 @@ def _write_tables(result: Result, given: argparse.Namespace) -> None:
         result.timeline.to_csv(given.timeline, index=False)
 
 
+def _validate(given: argparse.Namespace) -> None:
+    _print(_known(_scenario(given.file)).to_dict())
+
+
 def _link(given: argparse.Namespace) -> None:
     if (given.file is None) == (given.decode is None):
         raise ScenarioError.of("link", "", "takes either a FILE or --decode URL_OR_TOKEN", "give one of them")
     if given.decode is not None:
         _print(Scenario.from_link(given.decode).to_dict())
     else:
-        print(_scenario(given.file).to_link())
+        print(_known(_scenario(given.file)).to_link())
 
 
 def _presets(given: argparse.Namespace) -> None:
@@ -149,6 +154,13 @@ def _scenario(file: str) -> Scenario:
         begins = f"begins with {text.split(maxsplit=1)[0][:20]!r}" if text.strip() else "is empty"
         raise ScenarioError.of("-", "", f"standard input {begins}", "give a scenario as JSON: {...}")
     return Scenario.from_json(text)
+
+
+def _known(s: Scenario) -> Scenario:
+    """The scenario, if the catalogue has the model and the accelerator that it names."""
+    resolve_model(s)
+    resolve_accelerator(s)
+    return s
 
 
 def _trace(s: Scenario, file: str) -> Trace | None:

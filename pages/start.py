@@ -20,6 +20,7 @@ from ui.words import METRICS, REASONS, count, listed, percent, plain, seconds
 
 SLUG = "start"
 _SHOWN = "last shown"
+_FIRST_THINGS_FIRST_S = 0.15  # the browser draws the first answer before its processor is taken
 _WORTH_SAYING = 0.02  # share without an answer from which on a percentile of the others needs a warning beside it
 
 
@@ -46,7 +47,7 @@ def _answer(current: Current, scenario: Scenario) -> None:
             _stale(scenario, trace)
             return
     except ScenarioError as error:
-        parts.headline("This can't run.")
+        parts.headline("This can't run as it is.")
         parts.problems(error.problems)
         return
     except TraceError as error:
@@ -74,6 +75,7 @@ def _stale(scenario: Scenario, trace: Trace | None) -> None:
 def _refine(scenario: Scenario, trace: Trace | None, status: st.delta_generator.DeltaGenerator, text: str) -> None:
     """Wait for the whole answer, saying so, then draw the page anew. Any change of the inputs ends the waiting."""
     store = runs.shared()
+    time.sleep(_FIRST_THINGS_FIRST_S)
     while True:
         found = store.whole(scenario, trace)
         if isinstance(found, Answer):

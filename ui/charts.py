@@ -143,9 +143,8 @@ class _Draft:
     ) -> None:
         """A line that the pointer reads."""
         line = {"color": colour, "width": width, "dash": dash, "shape": shape}
-        self.traces.append(
-            {"type": "scatter", "x": x, "y": y, "name": name, "mode": "lines", "line": line, "hovertemplate": "%{y:.3~g}"}
-        )  # fmt: skip
+        style = {"mode": "lines", "line": line, "hovertemplate": "%{y:.3~g}"}
+        self.traces.append({"type": "scatter", "x": x, "y": y, "name": name} | style)
 
     def level(self, height: float, name: str, text: str, colour: str) -> None:
         """A dashed line across at one height."""
@@ -165,9 +164,8 @@ class _Draft:
     def bars(self, x: Line, y: Line, width: float, colour: str, name: str, pattern: str) -> None:
         """Bars stacked on those before."""
         marker = {"color": colour, "line": {"width": 0}, "pattern": {"shape": pattern, "size": 5}}
-        self.traces.append(
-            {"type": "bar", "x": x, "y": y, "width": width, "name": name, "marker": marker, "hovertemplate": "%{y:.2f} %"}
-        )  # fmt: skip
+        style = {"width": width, "marker": marker, "hovertemplate": "%{y:.2f} %"}
+        self.traces.append({"type": "bar", "x": x, "y": y, "name": name} | style)
 
     def label(self, height: float, text: str, colour: str) -> None:
         """A name at the right end, at this height or near it."""

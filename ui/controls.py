@@ -251,9 +251,14 @@ def stops(info: ParamInfo) -> tuple[float, ...]:
     return tuple(sorted({float(round(n)) if info.unit == "tokens" else float(n) for n in numbers}))
 
 
+def position(value: float) -> str:
+    """What stands at a slider's position. Streamlit tells positions apart by this text: no two may be alike."""
+    return f"{value:,.6g}"
+
+
 def _with(positions: tuple[float, ...], value: float) -> tuple[float, ...]:
-    """A slider's positions, and the value that it starts from where that lies between them."""
-    inside = positions[0] < value < positions[-1]
+    """A slider's positions, and the value that it starts from where that lies visibly between them."""
+    inside = positions[0] < value < positions[-1] and position(value) not in map(position, positions)
     return tuple(sorted({*positions, value})) if inside else positions
 
 

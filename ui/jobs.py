@@ -100,9 +100,11 @@ class Jobs:
                 thread.start()
 
     def _forget_old(self) -> None:
-        while len(self._jobs) > self._most:
-            oldest = next(iter(self._jobs))
-            self._jobs.pop(oldest).state = "dropped"
+        idle = [job for job in self._jobs.values() if job.state != "running"]
+        for job in idle[: max(0, len(self._jobs) - self._most)]:
+            del self._jobs[job.key]
+            if not job.over:
+                job.state = "dropped"
 
     def _serve(self) -> None:
         while True:

@@ -11,7 +11,7 @@ from engine.scenario.paths import changes
 from engine.scenario.presets import preset, presets
 from engine.traffic import TraceError
 from ui import session, traces
-from ui.controls import Control, burstiness_word, controls
+from ui.controls import Control, burstiness_word, controls, position
 from ui.frame import TITLE
 from ui.session import Current
 from ui.words import count, digits, listed, moment, plain, rate, seconds
@@ -104,12 +104,13 @@ def _stop_replaying() -> None:
 def _slider(control: Control) -> None:
     """A slider with a box to type in: the box has the exact value, the slider its nearest position."""
     with st.container(gap="xxsmall"):
-        st.markdown(f":small[{control.label}]", help=control.help)
+        word = f" · {burstiness_word(float(st.session_state[control.key]))}" if control.key == "burstiness" else ""
+        st.markdown(f":small[{control.label}{word}]", help=control.help)
         with st.container(horizontal=True, wrap=False, vertical_alignment="bottom", gap="small"):
             st.select_slider(
                 control.label,
                 control.stops,
-                format_func=burstiness_word if control.key == "burstiness" else digits,
+                format_func=position,
                 key=session.slider_key(control.key),
                 label_visibility="collapsed",
                 on_change=_follow_slider,

@@ -62,7 +62,7 @@ def percent(share: float, many: int = 3) -> str:
     near = min(share, 1.0 - share) * 100
     places = max(0, min(6, -math.floor(math.log10(near)))) if near < 1 else 1 if many > 2 else 0
     text = f"{share * 100:.{places}f}"
-    return f"{text.removesuffix('.0')}{NBSP}%"
+    return f"{text.rstrip('0').rstrip('.') if '.' in text else text}{NBSP}%"
 
 
 def rate(per_second: float) -> str:

@@ -149,7 +149,8 @@ def _largest_in(log: StepLog, run: FleetRun, lane_of: NDArray[np.int64], out: Fl
     lanes, sizes = np.unique(log.lane, return_counts=True)
     start = np.cumsum(sizes) - sizes
     t1 = log.t1[order]
-    longest = np.where(t1 <= run.horizon_s[log.lane[order] // run.replicas], log.longest[order], -np.inf)
+    happened = (t1 <= run.horizon_s[log.lane[order] // run.replicas]) & (log.decoding[order] > 0)
+    longest = np.where(happened, log.longest[order], -np.inf)
     left = a.left_s
     end = np.where(a.last_token_s > 0, a.last_token_s, np.where(np.isnan(left), np.inf, left))
     rows = np.flatnonzero(~np.isnan(a.first_token_s) & (a.output_tokens > 1))

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from engine.scenario import Objective, Scenario
-from engine.serving import COMPLETED, REASONS, REJECTED
+from engine.serving import REASONS, REJECTED
 
 from .busiest import Busiest, busiest
 from .course import Arrivals, Latencies, Refusals, arrivals, bins_of, latencies, refusals
@@ -124,16 +124,17 @@ def _verdict(
         return "idle"
     if turned_away == offered:
         return "refused"
-    if not (result.counted & (result.run.attempts.state == COMPLETED)).any():
+    judged = promise is not None and promise.attainment.attainment is not None
+    overloaded = rate is not None and rate > (capacity or 0.0)
+    if not result.observed.any() and not (judged and overloaded):
         return "unserved"
     if promise is None or promise.attainment.attainment is None:
         return "unpromised"
-    kept = promise.attainment.attainment
-    if kept < promise.objective.target:
+    if promise.attainment.attainment < promise.objective.target:
         broken = promise.attainment.valid - promise.attainment.good
         if 2 * turned_away >= broken and "rejected" in promise.objective.failures:
             return "turned_away"
-        return "overloaded" if rate is not None and rate > (capacity or 0.0) else "broken"
+        return "overloaded" if overloaded else "broken"
     worst = promise.busiest
     if worst is not None and worst.broken is not None and worst.broken > 1.0 - promise.objective.target:
         return "busiest"

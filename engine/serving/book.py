@@ -31,6 +31,7 @@ class Book:
         self.preemptions = np.zeros(0, np.int32)
         self.out: Ints | None = None
         self.last_token, self.stall_gap = np.zeros((2, 0))
+        self.since: Floats | None = None  # when each last began to decode; where a policy lets decoding requests stall
         self.stalls: list[tuple[Floats, Floats, NDArray[np.int32]]] = []  # gap, its end, lane
 
     def last_admitted(self, request: Ints) -> Ints:
@@ -57,7 +58,9 @@ class Book:
         """Count a preemption of each request."""
         if self.out is None:
             self.out, self.preemptions = np.zeros(self.total, np.int64), np.zeros(self.total, np.int32)
-            self.last_token, self.stall_gap = np.zeros((2, self.total))
+            self.last_token = np.zeros(self.total)
+            if not self.stall_gap.size:
+                self.stall_gap = np.zeros(self.total)
         self.preemptions[request] += 1
 
     def stop_decoding(self, request: Ints, out: Ints, now: Floats) -> None:
@@ -69,6 +72,8 @@ class Book:
     def prompt_done(self, request: Ints, now: Floats, lane: NDArray[np.int32]) -> Ints:
         """Each request has finished its prefill and makes a token; returns its context, tokens."""
         context = self.prompt.take(request)
+        if self.since is not None:
+            self.since[request] = now
         if self.out is not None:
             out = self.out.take(request)
             context += out
@@ -78,6 +83,15 @@ class Book:
                 request, now = request[~resumed], now[~resumed]
         self.first[request] = now
         return context
+
+    def end_stall(self, request: Ints, before: Floats, now: Floats, lane: NDArray[np.int32]) -> None:
+        """Each request makes a token ``now`` after a stall; its lane's last decode step had ended ``before``."""
+        assert self.since is not None
+        if not self.stall_gap.size:
+            self.stall_gap = np.zeros(self.total)
+        gap = now - np.maximum(self.since[request], before)
+        self.stall_gap[request] = np.maximum(self.stall_gap[request], gap)
+        self.stalls.append((gap, now, lane))
 
     def _resume(self, request: Ints, now: Floats, lane: NDArray[np.int32]) -> None:
         gap = now - self.last_token[request]

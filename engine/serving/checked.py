@@ -28,11 +28,11 @@ class CheckedQueue(Queue):
         self.rank = lanes.rank if lanes.rank is not None else np.zeros(total, np.int64)
         self.classes = int(self.rank.max(initial=0)) + 1
         self.next = self.head  # the next arrival to check
-        self.last = lanes.start[1:] - 1  # the sentinel
         lane = np.repeat(np.arange(count), np.diff(lanes.start))
         sizes = np.bincount(lane * self.classes + self.rank, minlength=count * self.classes)
         self.head = (np.cumsum(sizes) - sizes).reshape(count, self.classes)
         self.tail = self.head.copy()
+        self.last = lanes.start[1:] - 1  # the sentinel
         self.n_back = np.zeros((count, self.classes), np.int64)
         self.back = np.empty((count, self.classes, 0), np.int64)
         self.order = np.zeros(total, np.int64)
@@ -119,6 +119,25 @@ class CheckedQueue(Queue):
         # With classes an arrival may go before those who wait.
         change = np.where(self.wait, np.inf, self.ta) if self.classes == 1 else self.ta
         return np.minimum(change, self.next_expiry()) if self.timed else change
+
+    def next_event(self) -> Floats:
+        """(lanes,): when anything happens in the queue by itself, seconds."""
+        return np.minimum(self.ta, self.next_expiry()) if self.timed else self.ta
+
+    def peek(self, i: Ints, place: int) -> Ints:
+        """The request at ``place`` (0: the head) of each lane's queue, -1 where the queue is shorter."""
+        request = np.full(i.size, -1, np.int64)
+        left = np.full(i.size, place, np.int64)
+        for c in range(self.classes):
+            depth, head = self.n_back[i, c], self.head[i, c]
+            size = depth + self.tail[i, c] - head
+            here = (left >= 0) & (left < size)
+            again = here & (left < depth)
+            fresh = here & ~again
+            request[again] = self.back[i[again], c, depth[again] - 1 - left[again]]
+            request[fresh] = self.order[head[fresh] + left[fresh] - depth[fresh]]
+            left = np.where(here, -1, left - size)
+        return request
 
     def next_expiry(self) -> Floats:
         """(lanes,): when the next waiting request's deadline passes, seconds; infinity where none does."""
@@ -256,7 +275,8 @@ class CheckedQueue(Queue):
 def is_needed(lanes: Lanes) -> bool:
     """Whether these lanes need more than the plain queue."""
     return (
-        lanes.max_outstanding is not None
+        lanes.policy == "static"  # which asks who else waits, and when the next arrival comes
+        or lanes.max_outstanding is not None
         or lanes.max_queued_tokens is not None
         or lanes.rank is not None
         or lanes.deadlines.while_waiting < np.inf

@@ -7,25 +7,14 @@ budget, then admits waiting requests in order while budget, ``max_num_seqs`` and
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .book import Book
-from .kv import OnDemand
-from .lanes import Bools, Ints
-from .queue import Queue
-from .state import LaneState
+from .lanes import Ints
+from .policy import Policy
 from .work import Work
 
-MAX_NUM_SEQS, KV, TOKEN_BUDGET = np.int8(1), np.int8(2), np.int8(3)
-"""Codes of ``LIMITS``."""
 
-
-class Chunked:
-    """Chooses the work of every live lane's next step."""
-
-    def __init__(self, state: LaneState, book: Book, queue: Queue, kv: OnDemand, has_pairs: bool) -> None:
-        self.s, self.book, self.queue, self.kv = state, book, queue, kv
-        self.has_pairs = has_pairs
+class Chunked(Policy):
+    """Continuous batching; at most one request of a lane is partly prefilled."""
 
     def choose(self) -> Work:
         """The work of the next step of each lane."""
@@ -60,7 +49,7 @@ class Chunked:
         last = s.part_left[i] == w.open().q[i]
         if np.count_nonzero(last):
             j = i[last]
-            self._join(w, j, s.part[j])
+            self._join(w, j, s.part[j], s.step[j])
             s.part[j] = -1
             self.s.partial -= j.size
         w.going = i[~last]
@@ -79,6 +68,9 @@ class Chunked:
             j, column = i[~from_part], column[~from_part]
             if j.size:
                 self._preempt_decoding(w, j, column)
+                again = j[s.part[j] >= 0]
+                if again.size:  # the partly prefilled request may take what the victim leaves of the budget
+                    self._continue_partial(w, again)
             i = i[s.held[i] + w.n[i] + c.q[i] > s.cap[i]]
         c.k_max[w.preempted] = 1
 
@@ -91,21 +83,6 @@ class Chunked:
         c.q[i] = c.count[i] = c.ctx[i] = c.pairs[i] = 0
         self.book.preempt(request)
         self.queue.push_front(i, request)
-
-    def _preempt_decoding(self, w: Work, i: Ints, column: Ints) -> None:
-        s, book = self.s, self.book
-        request = s.request_in(i, column)
-        out = book.output[request] - (s.key[i, column] - s.step[i])
-        book.preempt(request)
-        book.stop_decoding(request, out, s.t[i])
-        s.held[i] -= book.size[request] + out - 1
-        s.ctx[i] -= book.prompt[request] + out - 1
-        s.remove(i, column)
-        w.n[i] -= 1
-        self.queue.push_front(i, request)
-        again = i[s.part[i] >= 0]
-        if again.size:  # the partly prefilled request may take what the victim leaves of the budget
-            self._continue_partial(w, again)
 
     def _admit(self, w: Work) -> None:
         """Admit from the head of each queue until something is full; the first that doesn't fit stops its lane."""
@@ -142,16 +119,8 @@ class Chunked:
 
     def _first_chunk(self, w: Work, i: Ints, request: Ints, size: Ints, q: Ints) -> None:
         """Each ``request`` reads ``q`` of its ``size`` tokens in this step."""
-        s, c = self.s, w.open()
-        c.q[i] = c.q.take(i) + q
-        c.count[i] = c.count.take(i) + 1
-        c.k_max[i] = 1
-        if self.book.has_prefix:
-            cached = self.book.cached.take(request)
-            c.ctx[i] += cached
-            c.pairs[i] += q * cached
-        if self.has_pairs:
-            c.pairs[i] += q * (q + 1) >> 1
+        s = self.s
+        self._read(w, i, request, q)
         whole = q == size
         if np.count_nonzero(whole) < whole.size:
             part = ~whole
@@ -159,43 +128,10 @@ class Chunked:
             s.part[j] = r
             s.part_left[j] = size[part] - q[part]
             s.part_ctx[j] = self.book.cached[r] + q[part]
-            self.s.partial += j.size
+            s.partial += j.size
             i, request = i[whole], request[whole]
         if i.size:
-            self._join(w, i, request)
-
-    def _join(self, w: Work, i: Ints, request: Ints) -> None:
-        """These requests make a token at the end of this step and decode from then on."""
-        self.s.insert(i, request, self.s.step.take(i) + self.book.remaining(request))
-        w.joins.append((i, request))
-
-    def limited_by(self, w: Work) -> NDArray[np.int8]:
-        """Why somebody waits in each lane after admission: a code of ``LIMITS``."""
-        s = self.s
-        code = np.zeros(w.n.size, np.int8)
-        i = self.queue.wait.nonzero()[0]
-        if i.size:
-            running = s.running.take(i) if s.partial else s.n_slot.take(i)
-            why = np.where(running >= s.max_seqs.take(i), MAX_NUM_SEQS, TOKEN_BUDGET)
-            if self.kv.bounded:
-                request, size, _ = self.queue.heads(i)
-                full = ~self.kv.fits(w, i, request, size)
-                if w.preempted is not None:
-                    full |= w.preempted.take(i)
-                why[full & (why == TOKEN_BUDGET)] = KV
-                if self.kv.grows:
-                    self._until_kv_limits(w, i, why, size)
-            code[i] = why
-        return code
-
-    def _until_kv_limits(self, w: Work, i: Ints, why: NDArray[np.int8], size: Ints) -> None:
-        """Where only the budget keeps the head waiting, stop when the growing KV begins to: the reason changes then."""
-        budget = why == TOKEN_BUDGET
-        if np.count_nonzero(budget):
-            s, c, j = self.s, w.open(), i[budget]
-            grow = w.n[j] + c.q[j]
-            limit = self.kv.limit(j) - size[budget] - s.held[j]
-            c.k_max[j] = np.minimum(c.k_max[j], (limit // grow).astype(np.int64))
+            self._join(w, i, request, s.step.take(i))
 
     def read_on(self, w: Work, k: Ints) -> None:
         """Move partly prefilled requests on by ``k`` whole chunks."""

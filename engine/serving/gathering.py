@@ -147,6 +147,7 @@ class Gathering:
         if served.preemptions.size:
             self.preemptions[entry] = served.preemptions[at]
             self.last_token[entry] = served.last_token_s[at]
+        if served.stall_gap_s.size:
             self.stall_gap[entry] = served.stall_gap_s[at]
         self.state[entry[~np.isnan(finish)]] = COMPLETED
         if served.dropped_s.size:

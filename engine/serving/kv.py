@@ -44,6 +44,13 @@ class OnDemand:
     def finish(self, i: Ints, size: Ints, output: Ints) -> None:
         """A request of ``size`` prefilled and ``output`` made tokens is complete in each lane of ``i``."""
 
+    def need(self, request: Ints, size: Ints) -> Ints:
+        """KV tokens that a request counts with when it starts."""
+        return size
+
+    def release_all(self, i: Ints) -> None:
+        """Nothing runs any more in lanes ``i``."""
+
     def steps_left(self, w: Work, tokens: Ints, k: Ints) -> None:
         """Cut ``k`` to the steps before the KV is full."""
         if self.bounded:
@@ -73,16 +80,24 @@ class Reserve(OnDemand):
 
     def fits(self, w: Work, i: Ints, request: Ints, size: Ints) -> Bools:
         """Whether ``request``, with ``size`` tokens to prefill, may start in each lane of ``i``."""
-        need = self.reserved.take(i) + size + self._answer(self.book.output.take(request))
+        need = self.reserved.take(i) + self.need(request, size)
         return np.asarray(need <= self.s.cap.take(i), np.bool_)
 
     def start(self, i: Ints, request: Ints, size: Ints) -> None:
         """A request starts in each lane of ``i``."""
-        self.reserved[i] += size + self._answer(self.book.output.take(request))
+        self.reserved[i] += self.need(request, size)
 
     def finish(self, i: Ints, size: Ints, output: Ints) -> None:
         """A request of ``size`` prefilled and ``output`` made tokens is complete in each lane of ``i``."""
         self.reserved[i] -= size + self._answer(output)
+
+    def need(self, request: Ints, size: Ints) -> Ints:
+        """KV tokens that a request counts with when it starts."""
+        return size + self._answer(self.book.output.take(request))
+
+    def release_all(self, i: Ints) -> None:
+        """Nothing runs any more in lanes ``i``."""
+        self.reserved[i] = 0
 
     def _answer(self, output: Ints) -> Ints | int:
         return output if self.output is None else self.output

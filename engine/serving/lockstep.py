@@ -17,10 +17,17 @@ from .clock import end_of, steps_to
 from .kv import KV_POLICIES
 from .lanes import Floats, Ints, Lanes, Served
 from .patience import Patience
+from .policy import Policy
+from .prefill_first import PrefillFirst
 from .queue import Queue
 from .state import NEVER, LaneState
+from .static import Static
 from .steplog import LogWriter, Sink
 from .work import Work
+
+
+POLICIES: dict[str, type[Policy]] = {"chunked": Chunked, "prefill_first": PrefillFirst, "static": Static}
+"""Batching policies by their name in the scenario."""
 
 
 class Lockstep:
@@ -33,8 +40,8 @@ class Lockstep:
         self.book = Book(lanes)
         self.queue = (CheckedQueue if is_needed(lanes) else Queue)(lanes, self.s, self.book)
         self.kv = KV_POLICIES[lanes.kv_policy](lanes, self.s, self.book)
-        self.policy = Chunked(self.s, self.book, self.queue, self.kv, self.has_pairs)
-        self.patience = Patience(self.s, self.book, self.kv) if lanes.deadlines.while_running else None
+        self.policy = POLICIES[lanes.policy](lanes, self.s, self.book, self.queue, self.kv)
+        self.patience = Patience(self.s, self.book, self.policy) if lanes.deadlines.while_running else None
         self.log = LogWriter(sink)
 
     def run(self) -> Served:
@@ -57,12 +64,26 @@ class Lockstep:
             if np.count_nonzero(idle):
                 s.t = np.where(idle, queue.ta, s.t)
                 queue.look()
+            self.policy.prepare()
+            if self._hold_back():
+                continue
             alive = s.t < s.hz
             if np.count_nonzero(alive) == alive.size:
                 return True
-            for part in (queue, self.kv, s):
+            for part in (self.policy, queue, self.kv, s):
                 part.keep(alive)
         return False
+
+    def _hold_back(self) -> bool:
+        """Move lanes that don't start on their queue yet to when something happens there. False when there are none."""
+        s, queue = self.s, self.queue
+        start = self.policy.start_at()
+        if start is None:
+            return False
+        early = (s.n_slot == 0) & queue.wait & (s.t < np.minimum(start, s.hz))
+        assert isinstance(queue, CheckedQueue)
+        s.t = np.where(early, np.minimum(start, queue.next_event()), s.t)
+        return bool(np.count_nonzero(early))
 
     def _advance(self, w: Work, limit: NDArray[np.int8]) -> None:
         """Skip over the steps that this choice lasts, then deliver tokens."""
@@ -70,6 +91,8 @@ class Lockstep:
         tokens, worked, ctx = w.tokens, w.n, s.ctx
         if w.chunks is not None:
             worked, ctx = w.n + w.chunks.count, s.ctx + w.chunks.ctx
+            if w.stalled is not None:
+                ctx = np.where(w.stalled, w.chunks.ctx, ctx)
         d = self.base.take(s.base_at + tokens)
         if self.has_seq:
             d += s.seq_s * worked
@@ -81,6 +104,8 @@ class Lockstep:
                 d += s.pair_s * w.chunks.pairs
                 slope += s.pair_s * (w.chunks.q * w.chunks.q)
             np.minimum(k, w.chunks.k_max, out=k)
+        if w.stalled is not None:
+            k[w.stalled] = 1
         self.kv.steps_left(w, tokens, k)
         t1 = end_of(s.t, d, slope, k)
         change = queue.next_change()
@@ -95,7 +120,8 @@ class Lockstep:
         i = (t1 > s.hz).nonzero()[0]
         if i.size:
             self._cut(w, i, d, slope, k, t1)
-        self.log.add(s.lane, s.t, d, slope, k, w.n, worked, tokens, s.held, limit)
+        decoding = w.n if w.gaps is None else w.gaps
+        self.log.add(s.lane, s.t, d, slope, k, decoding, worked, tokens, s.held, limit)
         queue.arrive(np.minimum(t1, s.hz))
         self._deliver(w, t1, k, tokens)
 
@@ -119,7 +145,7 @@ class Lockstep:
         s.t = t1
         s.held = s.held + k * tokens
         s.ctx = s.ctx + k * w.n
-        s.step = s.step + k
+        s.step = s.step + (k if w.stalled is None else np.where(w.stalled, 0, k))
         self.policy.read_on(w, k)
         if w.joins:
             joined, request = (np.concatenate(column) for column in zip(*w.joins, strict=True))
@@ -138,9 +164,8 @@ class Lockstep:
         column = s.next_col.take(i)
         request = s.request_in(i, column)
         book.complete(request, s.t.take(i))
-        output, size = book.output.take(request), book.size.take(request)
-        s.held[i] -= size + output - 1
+        output = book.output.take(request)
         s.ctx[i] -= book.prompt.take(request) + output - 1
-        self.kv.finish(i, size, output)
+        self.policy.free(i, request, output)
         s.remove(i, column)
         return i[s.next_key.take(i) <= s.step.take(i)]

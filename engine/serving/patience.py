@@ -10,7 +10,7 @@ from .lanes import Floats, Ints
 
 if TYPE_CHECKING:
     from .book import Book
-    from .kv import OnDemand
+    from .policy import Policy
     from .state import LaneState
 
 class Patience:
@@ -19,8 +19,8 @@ class Patience:
     The answer is due ``timeout_s`` after arrival, its first token ``ttft_timeout_s`` after it.
     """
 
-    def __init__(self, state: LaneState, book: Book, kv: OnDemand) -> None:
-        self.s, self.book, self.kv = state, book, kv
+    def __init__(self, state: LaneState, book: Book, policy: Policy) -> None:
+        self.s, self.book, self.policy = state, book, policy
 
     def next_deadline(self) -> Floats:
         """(lanes,): the earliest deadline of a running request, seconds; infinity where there is none."""
@@ -65,17 +65,16 @@ class Patience:
         left = s.key[i, column] - s.step[i]
         out = book.output[request] - left
         book.dropped[request] = s.t[i]
-        s.held[i] -= book.size[request] + out - 1
         s.ctx[i] -= book.prompt[request] + out - 1
-        self.kv.finish(i, book.size[request], book.output[request])
+        self.policy.free(i, request, out)
         s.remove(i, column)
 
     def drop_partial(self, i: Ints) -> None:
         """The partly prefilled request leaves each lane of ``i``."""
         s, book = self.s, self.book
         request = s.part[i]
-        s.held[i] -= s.part_ctx[i] - book.cached[request]
-        self.kv.finish(i, book.size[request], book.output[request])
+        read = s.part_ctx[i] - book.cached[request]
+        self.policy.free(i, request, read - book.size[request] + 1)  # it holds what it has read
         s.part[i] = -1
         s.partial -= i.size
 

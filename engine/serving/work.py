@@ -39,6 +39,10 @@ class Work:
     """Lanes in which somebody was preempted before this step."""
     going: Ints | None = None
     """Lanes whose partly prefilled request reads on without finishing, by ``chunks.q`` tokens a step."""
+    stalled: Bools | None = None
+    """Lanes in which the decoding requests stand still in this step; ``n`` is 0 there, and no step number passes."""
+    gaps: Ints | None = None
+    """Decoding requests whose gaps the step log stands for, where that isn't ``n``."""
     joins: list[tuple[Ints, Ints]] = field(default_factory=list)
     """(lanes, requests) whose prompt is finished by this step; no lane twice in one pair."""
 

@@ -69,7 +69,8 @@ def _measure(s: Scenario, model: ReplicaModel, trace: Trace | None) -> float | N
     turns = -(-_FEWEST // seats)
     lanes = int(np.clip(_SEATS // seats, 2, 64))
     pieces: list[StepLog] = []
-    requests = _saturating(pool, lanes, seats, int((turns + 1.25) * seats) + 1)
+    later = int((turns + 0.5) * seats) + 1
+    requests = _saturating(pool, lanes, seats, later, s.batching.max_num_batched_tokens)
     run = run_fleet(Fleet(model, s.batching), requests, 1, pieces.append)
     begin, end = np.transpose([_busy_window(run, lane, seats, turns) for lane in range(lanes)])
     tokens = _tokens_made(run, StepLog.joined(pieces), begin, end)
@@ -116,35 +117,44 @@ def _seats(s: Scenario, model: ReplicaModel, pool: Requests) -> int:
     return max(1, min(most, int(by_budget)))
 
 
-def _saturating(pool: Requests, lanes: int, seats: int, later: int) -> list[Requests]:
-    """For each lane ``seats`` requests met in the middle of their answers, then ``later`` whole ones.
+def _saturating(pool: Requests, lanes: int, seats: int, later: int, budget: int) -> list[Requests]:
+    """For each lane ``seats`` requests that are in the middle of their answers when all have been read, then ``later``
+    whole ones.
 
     A replica's present work is what a token picked at random from all answers belongs to: long answers more often, at
-    any point (length-biased sampling, e.g. Cox, Renewal Theory, 1962, section 5).
+    any point (length-biased sampling, e.g. Cox, Renewal Theory, 1962, section 5). Reading them takes steps in which
+    those read first write on already; they begin so much earlier.
     """
     rng = stream(1, "capacity")
     ends = np.cumsum(pool.output_tokens, dtype=np.int64)
-    token = rng.integers(ends[-1], size=(lanes, seats))
-    begun = np.searchsorted(ends, token, side="right")
+    begun = np.searchsorted(ends, rng.integers(ends[-1], size=(lanes, seats)), side="right")
+    # Points spread evenly keep answers of equal length from ending together: left alone, they would spread out slowly.
+    point = (rng.permuted(np.tile(np.arange(seats), (lanes, 1)), axis=1) + rng.random((lanes, 1))) / seats
+    out = (point * pool.output_tokens[begun]).astype(np.int64)
+    own = (pool.prompt_tokens - pool.cached_prefix_tokens)[begun].astype(np.int64)
+    age, room = out, budget - np.minimum(np.arange(seats), budget - 1)  # those read before write on
+    for _ in range(3):
+        read = np.cumsum((own + age) / room, axis=1)  # steps
+        age = np.maximum(out - (read[:, -1:] - read).astype(np.int64), 1 - own)
     rows = np.concatenate([begun, rng.integers(len(pool), size=(lanes, later))], axis=1)
-    age = np.zeros(rows.shape, np.int64)
-    age[:, :seats] = token - (ends[begun] - pool.output_tokens[begun])
-    return [_pick(pool, *lane) for lane in zip(rows, age, strict=True)]
+    ages = np.concatenate([age, np.zeros((lanes, later), np.int64)], axis=1)
+    return [_pick(pool, *lane) for lane in zip(rows, ages, strict=True)]
 
 
 def _busy_window(run: FleetRun, lane: int, seats: int, turns: int) -> tuple[float, float]:
     """(begin, end): the completions, in seconds, between which a saturated replica is watched.
 
-    It has completed as many as it had to begin with, so it has filled up again and settled; then whole turns of all
-    seats follow, because requests of equal length come and go in waves that never even out.
+    It has taken up all that it had to begin with; then whole turns of all seats follow, because requests of equal length
+    come and go in waves.
     """
     a = run.attempts
     part = slice(int(a.seed_start[lane]), int(a.seed_start[lane + 1]))
     ends = np.sort(a.finish_s[part])
+    first = int(np.searchsorted(ends, a.first_token_s[part][:seats].max()))
     last = int(np.searchsorted(ends, a.scheduled_s[part].max(), side="right")) - 1  # while somebody waited
-    begin, end = ends[seats], ends[min(seats * (1 + turns), max(last, 0))]
+    last = min(first + seats * turns, last)
     # Where all are taken up at once there is nothing to see but the whole run.
-    return (float(begin), float(end)) if begin < end else (0.0, float(ends[-1]))
+    return (float(ends[first]), float(ends[last])) if first < last else (0.0, float(ends[-1]))
 
 
 def _tokens_made(run: FleetRun, log: StepLog, begin: Floats, end: Floats) -> int:

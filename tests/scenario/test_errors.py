@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -92,14 +93,19 @@ CASES: list[tuple[str, Any, str]] = [
         "choice",
         traffic(process="posson"),
         'traffic.process: "posson" is not one of the choices; did you mean poisson? '
-        "give deterministic, poisson, gamma or trace",
+        "give deterministic, poisson, gamma, mmpp or trace",
     ),
     (
         "shape's kind",
         shape(kind="spoke"),
-        'traffic.shape.kind: "spoke" is not one of the choices; did you mean spike? give steady or spike',
+        'traffic.shape.kind: "spoke" is not one of the choices; did you mean spike? '
+        "give steady, ramp, steps, spike or diurnal",
     ),
-    ("kind's type", shape(kind=3), "traffic.shape.kind: 3 is not one of the choices; give steady or spike"),
+    (
+        "kind's type",
+        shape(kind=3),
+        "traffic.shape.kind: 3 is not one of the choices; give steady, ramp, steps, spike or diurnal",
+    ),
     (
         "in a list",
         {"slo": [{"failures": ["late"]}]},
@@ -122,6 +128,17 @@ CASES: list[tuple[str, Any, str]] = [
         traffic(mmpp={"burst_ratio": 4, "burst_fraction": 0.5}),
         "traffic.mmpp.burst_ratio: 4 times burst_fraction (0.5) is above 1: bursts would bring more than all traffic; "
         "give a burst_ratio up to 2, or a smaller burst_fraction",
+    ),
+    (
+        "too many bursts",
+        traffic(process="mmpp", mmpp={"mean_burst_s": 1e-4}),
+        "traffic.mmpp.mean_burst_s: 0.0001 makes about 14,400,000 bursts in 16 seeds of 900 s, more than 5,000,000; "
+        "give longer bursts, or use process poisson: so short ones can't be told from it",
+    ),
+    (
+        "growth without an end",
+        {"traffic": {"process": "trace", "growth": {"output_factor": 2}}, "run": {"horizon_s": None}},
+        "run.horizon_s: null leaves open when traffic.growth is complete; give the seconds to simulate",
     ),
     (
         "budget",
@@ -276,6 +293,10 @@ def test_the_spike_is_counted_in_the_number_of_requests() -> None:
         ({"kind": "spike", "at_s": 0, "factor": 3, "rise_s": 0, "hold_s": 50, "fall_s": 0}, 2.0),
         ({"kind": "spike", "at_s": 50, "factor": 3, "rise_s": 100, "hold_s": 0, "fall_s": 0}, 1.25),
         ({"kind": "spike", "at_s": 0, "factor": 0, "rise_s": 0, "hold_s": 900, "fall_s": 0}, 0.0),
+        ({"kind": "ramp", "to_factor": 4}, 2.5),
+        ({"kind": "steps", "points": [[50, 3], [90, 0], [200, 9]]}, 1.7),
+        ({"kind": "diurnal", "period_s": 100, "trough_factor": 0, "peak_at_s": 40}, 1.0),
+        ({"kind": "diurnal", "period_s": 200, "trough_factor": 0.5, "peak_at_s": 50}, 1.0 + 1.0 / math.pi),
     ],
 )
 def test_mean_factor(shape: dict[str, Any], mean: float) -> None:

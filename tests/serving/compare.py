@@ -20,9 +20,12 @@ REL = 1e-9
 """Skipping over steps in closed form rounds differently from adding them up."""
 
 
-def model_of(setup: Setup) -> ReplicaModel:
-    """The reference's setup as the engine's machine."""
-    largest = setup.max_num_batched_tokens
+def model_of(setup: Setup, requests: Sequence[Request] = ()) -> ReplicaModel:
+    """The reference's setup as the engine's machine, its table long enough for the policy's largest step."""
+    sizes = sorted((r.prompt_tokens + r.output_tokens for r in requests), reverse=True)
+    largest = max([setup.max_num_batched_tokens, sum(sizes[: setup.max_num_seqs])])
+    if not callable(setup.base):
+        largest = min(largest, len(setup.base) - 1)
     base = [setup.base(t) if callable(setup.base) else setup.base[t] for t in range(largest + 1)]
     return ReplicaModel(
         base=np.array(base, dtype=np.float64),
@@ -38,7 +41,7 @@ def model_of(setup: Setup) -> ReplicaModel:
     )
 
 
-def fleet_of(setup: Setup) -> Fleet:
+def fleet_of(setup: Setup, requests: Sequence[Request] = ()) -> Fleet:
     """The reference's setup as the engine's fleet."""
     batching = Batching.model_validate(
         {
@@ -53,7 +56,7 @@ def fleet_of(setup: Setup) -> Fleet:
     )
     never = math.inf
     return Fleet(
-        model_of(setup),
+        model_of(setup, requests),
         batching,
         replicas=setup.replicas,
         max_outstanding=setup.max_outstanding,
@@ -87,7 +90,7 @@ def requests_of(requests: Sequence[Request]) -> tuple[Requests, list[int]]:
 def run_engine(setup: Setup, cases: Sequence[Sequence[Request]]) -> tuple[FleetRun, StepLog]:
     """Serve several lists of requests as the seeds of one run."""
     pieces: list[StepLog] = []
-    run = run_fleet(fleet_of(setup), [requests_of(c)[0] for c in cases], 1, pieces.append)
+    run = run_fleet(fleet_of(setup, [r for c in cases for r in c]), [requests_of(c)[0] for c in cases], 1, pieces.append)
     return run, StepLog.joined(pieces)
 
 

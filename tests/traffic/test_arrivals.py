@@ -11,23 +11,26 @@ from scipy import stats
 
 from engine.scenario import Traffic
 from engine.traffic import PROCESSES, generate, stream
-from engine.traffic.arrivals import arrival_times, unit_arrivals
+from engine.traffic.arrivals import MODULATIONS, arrival_times, unit_arrivals
 from tests.traffic.build import GRID, UNIFORMS, request_class, run, traffic
 
 SETTINGS: dict[str, list[dict[str, Any]]] = {
     "deterministic": [{}],
     "poisson": [{}],
     "gamma": [{"cv": 0.3}, {"cv": 1.0}, {"cv": 2.5}],
+    "mmpp": [{}, {"mmpp": {"burst_ratio": 5.0, "burst_fraction": 0.2, "mean_burst_s": 2.0}}],
 }
 """Settings under which each process is tried; a new process adds its own here."""
 CASES = [
     pytest.param({"process": name, **more}, id=f"{name}{more or ''}") for name in PROCESSES for more in SETTINGS[name]
 ]
-RENEWAL_CV = {"deterministic": 0.0, "poisson": 1.0}
+RENEWALS = [case for case in CASES if case.values[0]["process"] not in MODULATIONS]
+UNIT_CV = {"deterministic": 0.0, "poisson": 1.0, "mmpp": 1.0}
 
 
 def cv(settings: dict[str, Any]) -> float:
-    return RENEWAL_CV.get(settings["process"], settings.get("cv", 1.0))
+    """Of the gaps at rate 1."""
+    return UNIT_CV.get(settings["process"], settings.get("cv", 1.0))
 
 
 def gaps(settings: dict[str, Any], uniforms: np.ndarray) -> np.ndarray:
@@ -75,7 +78,7 @@ def test_gaps_grow_with_their_uniform_and_have_mean_one(settings: dict[str, Any]
     assert sample.std() == pytest.approx(cv(settings), rel=0.1, abs=1e-15)
 
 
-@pytest.mark.parametrize("settings", CASES)
+@pytest.mark.parametrize("settings", RENEWALS)
 def test_the_rate_is_right(settings: dict[str, Any]) -> None:
     """Count of a renewal process: mean rate * horizon, variance cv^2 times that, for long horizons."""
     t = traffic(rate_rps=4.0, **settings)
@@ -84,7 +87,7 @@ def test_the_rate_is_right(settings: dict[str, Any]) -> None:
     assert counts.mean() == pytest.approx(expected, abs=4 * cv(settings) * np.sqrt(4000 / 50) + 1)
 
 
-@pytest.mark.parametrize("settings", CASES)
+@pytest.mark.parametrize("settings", RENEWALS)
 def test_the_rate_stretches_the_same_arrivals(settings: dict[str, Any]) -> None:
     slow, fast = (arrival_times(traffic(rate_rps=rate, **settings), 1024.0 / rate, 9) for rate in (2.0, 16.0))
     assert np.array_equal(slow, fast * 8)

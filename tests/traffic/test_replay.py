@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.traffic import Requests, Trace, TraceError, generate
+from engine.scenario import Run
+from engine.traffic import Requests, Trace, TraceError, generate, replay
 from tests.traffic.build import request_class, run, trace_of, traffic
 
 FULL = "arrival_s,prompt_tokens,output_tokens,cached_prefix_tokens,priority,class"
@@ -99,6 +100,33 @@ def test_without_a_horizon_a_trace_lasts_seven_days_at_most() -> None:
         "run.horizon_s: null runs to the trace's end, and its last request arrives at 1,209,600 s: that is above "
         "604,800 s (7 days); give a horizon up to that, or a higher traffic.trace.speed"
     )
+
+
+def test_without_a_horizon_the_warm_up_ends_before_the_last_arrival() -> None:
+    trace = trace_of("0,5,5", "50,5,5")
+    t = traffic(process="trace", trace={"speed": 2.0})
+    open_end = Run.model_validate({"horizon_s": None, "warmup_s": 25.0})
+    with pytest.raises(TraceError) as error:
+        generate(t, open_end, 1, trace)
+    assert str(error.value) == (
+        "run.warmup_s: 25 is not before the trace's last request at 25.0 s: nothing would be counted; "
+        "give a shorter warm-up"
+    )
+    assert len(generate(t, open_end.model_copy(update={"warmup_s": 24.9}), 1, trace)) == 2
+    assert len(replayed(trace_of("0,5,5"))) == 1
+
+
+def test_more_requests_than_a_run_may_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "MOST_REQUESTS", 5)
+    trace, t = trace_of("0,5,5", "1,5,5"), traffic(process="trace")
+    many = run(10.0).model_copy(update={"seeds": 3})
+    with pytest.raises(TraceError) as error:
+        generate(t, many, 1, trace)
+    assert str(error.value) == (
+        "run.seeds: 3 runs of 2 requests of the trace are 6, more than 5; one seed is enough, for all are alike "
+        "without traffic.trace.resample"
+    )
+    assert len(generate(t, many.model_copy(update={"horizon_s": 1.0}), 1, trace)) == 1
 
 
 def test_rows_left_out_are_said() -> None:

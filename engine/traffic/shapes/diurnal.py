@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from engine.traffic.shapes import steady
 from engine.traffic.shapes.curve import Curve, FloatArray
 
 if TYPE_CHECKING:
@@ -21,17 +22,23 @@ class _Cosine:
     identity = False
 
     def __init__(self, period_s: float, amplitude: float, peak_at_s: float) -> None:
-        self._period, self._amplitude, self._peak = period_s, amplitude, peak_at_s
+        self._period, self._amplitude = period_s, amplitude
+        self._peak = float(np.fmod(peak_at_s, period_s))  # the first one: small numbers keep more digits
         self._wave = amplitude * period_s / _TURN
-        self._before = self._wave * float(np.sin(_TURN * np.remainder(peak_at_s / period_s, 1.0)))
+        self._before = self._wave * float(np.sin(_TURN * self._peak / period_s))
 
     def factor(self, t: FloatArray) -> FloatArray:
         """Return the factor at each time."""
-        return np.asarray(1.0 + self._amplitude * np.cos(self._angle(t)), dtype=np.float64)
+        return np.asarray(1.0 + self._amplitude * np.cos(self._angle(t - self._peak)), dtype=np.float64)
 
     def integral(self, t: FloatArray) -> FloatArray:
-        """Return the integral of the factor from 0 to each time of t >= 0, in seconds."""
-        return np.asarray(t + self._wave * np.sin(self._angle(t)) + self._before, dtype=np.float64)
+        """Return the integral of the factor from 0 to each time of t >= 0, in seconds.
+
+        The difference of sines at both ends is written as a product, which is as exact for small t as for large.
+        """
+        half = t / 2.0
+        swing = 2.0 * self._wave * np.cos(self._angle(half - self._peak)) * np.sin(self._angle(half))
+        return np.asarray(t + swing, dtype=np.float64)
 
     def inverse(self, area: FloatArray) -> FloatArray:
         """Return the time at which the integral reaches each area >= 0.
@@ -44,7 +51,7 @@ class _Cosine:
         return np.maximum(self._peak + self._period * (trough + from_trough / _TURN), 0.0)
 
     def _angle(self, t: FloatArray) -> FloatArray:
-        return np.asarray(_TURN * np.remainder((t - self._peak) / self._period, 1.0))
+        return np.asarray(_TURN * np.remainder(t / self._period, 1.0))
 
 
 def _kepler(mean: FloatArray, eccentricity: float) -> FloatArray:
@@ -68,4 +75,6 @@ def curve(shape: Diurnal, horizon_s: float) -> Curve:
 
     So the average over a whole period is 1: `rate_rps` stays the average rate.
     """
+    if shape.trough_factor == 1.0:
+        return steady.IDENTITY
     return _Cosine(shape.period_s, 1.0 - shape.trough_factor, shape.peak_at_s)

@@ -30,9 +30,9 @@ class _Identity:
         return area
 
 
-_IDENTITY = _Identity()
+IDENTITY = _Identity()
 
 
 def curve(shape: Steady, horizon_s: float) -> Curve:
     """Return the factor 1."""
-    return _IDENTITY
+    return IDENTITY

@@ -1,0 +1,89 @@
+"""A server as `make run` starts it, and a browser."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.e2e.measure_slider import ARGUMENTS, IDLE
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_MS = 90_000
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    """The address of a freshly started server, given as soon as it accepts connections."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "uvicorn", "deploy.asgi:app", "--port", str(port), "--log-level", "warning"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}, **quiet)
+    address = f"http://localhost:{port}"
+    try:
+        _wait_for(f"{address}/_stcore/health", process)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
+    end = time.monotonic() + 60
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=1):
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError(f"the server doesn't answer at {url}")
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """One server for tests that don't need a fresh one."""
+    with serving() as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Debian's Chromium."""
+    path = shutil.which("chromium") or "/usr/bin/chromium"
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A visitor with nothing remembered."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context.set_default_timeout(PATIENCE_MS)
+    yield context.new_page()
+    context.close()
+
+
+def settled(page: Page, headline: str | None = None) -> str:
+    """Wait until the page has its final answer; the headline. With `headline`, until it is another one."""
+    page.wait_for_selector("h1")
+    if headline is not None:
+        page.wait_for_function("(old) => document.querySelector('h1')?.innerText !== old", arg=headline)
+    page.wait_for_selector(IDLE)
+    page.wait_for_timeout(200)
+    page.wait_for_selector(IDLE)
+    assert page.locator("[data-testid=stException]").count() == 0
+    return page.locator("h1").inner_text()

@@ -1,0 +1,157 @@
+"""What one replica can complete: by hand, against long overloaded runs, and what it depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.machine import replica_model
+from engine.outcome import half_width
+from engine.scenario import Scenario
+from engine.study import capacity, capacity_rps, forget_capacities, simulate
+from engine.traffic import Trace, read_trace
+
+PROFILE = {"overhead_s": 0.002, "weights_s": 0.010, "token_s": 0.00005, "kv_token_s": 2e-8}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered() -> Iterator[None]:
+    forget_capacities()
+    yield
+    forget_capacities()
+
+
+def scenario(prompt: Any, output: Any, profile: dict[str, float] | None = None, **batching: Any) -> Scenario:
+    """One class on one replica with a linear profile; lengths are constants, or a mean of lognormal ones."""
+
+    def length(value: Any) -> dict[str, Any]:
+        if isinstance(value, int):
+            return {"dist": "constant", "value": value}
+        return {"dist": "lognormal", "mean": value, "cv": 1.0, "max": int(20 * value)}
+
+    return Scenario.from_dict(
+        {
+            "traffic": {"classes": [{"prompt_tokens": length(prompt), "output_tokens": length(output)}]},
+            "performance": {"kind": "linear", **(profile or PROFILE)},
+            "batching": batching,
+            "fleet": {"replicas": 1},
+        }
+    )
+
+
+def measured(s: Scenario, trace: Trace | None = None) -> float | None:
+    return capacity_rps(s, replica_model(s), trace)
+
+
+class TestByHand:
+    @pytest.mark.parametrize(("seats", "output"), [(1, 1), (1, 8), (4, 1), (4, 8), (50, 3)])
+    def test_steps_of_equal_length(self, seats: int, output: int) -> None:
+        """Each seat makes a token a step, so it completes an answer every ``output`` steps of half a second."""
+        s = scenario(10, output, {"overhead_s": 0.5}, max_num_seqs=seats, max_num_batched_tokens=8192)
+        assert measured(s) == pytest.approx(seats / (output * 0.5), rel=1e-9)
+
+    def test_one_seat_takes_one_request_after_the_other(self) -> None:
+        """A step of 100 tokens, then seven of one each that read 100, 101, ... tokens of context."""
+        s = scenario(100, 8, PROFILE | {"kv_token_s": 1e-4}, max_num_seqs=1, max_num_batched_tokens=8192)
+        contexts = sum(range(100, 107))
+        seconds = 8 * 0.012 + contexts * 1e-4
+        assert measured(s) == pytest.approx(1 / seconds, rel=1e-9)
+
+    def test_prompts_in_chunks(self) -> None:
+        """1,000 tokens at 64 a step are 16 steps, and the sixteenth is the first token."""
+        s = scenario(1000, 1, {"overhead_s": 0.25}, max_num_seqs=1, max_num_batched_tokens=64)
+        assert measured(s) == pytest.approx(1 / (16 * 0.25), rel=1e-9)
+
+    def test_memory_for_one(self) -> None:
+        s = scenario(100, 20, {"overhead_s": 0.5}, kv_capacity_tokens=120, max_num_seqs=8)
+        assert measured(s) == pytest.approx(1 / (20 * 0.5), rel=1e-9)
+
+    def test_nothing_fits(self) -> None:
+        assert measured(scenario(100, 20, kv_capacity_tokens=119)) is None
+        assert measured(scenario(100, 20, max_model_len=119)) is None
+
+    def test_requests_that_are_too_long_are_no_part_of_the_mix(self) -> None:
+        settings: Any = {"max_num_seqs": 4, "max_num_batched_tokens": 8192, "profile": {"overhead_s": 0.5}}
+        s = scenario(10, 8, **settings)
+        mixed = s.replace({"traffic.classes.0.prompt_tokens": {"dist": "empirical", "values": [10, 9000]}})
+        assert measured(mixed.replace({"batching.max_model_len": 1000})) == pytest.approx(1.0, rel=1e-9)
+
+
+OVERLOADED = {
+    "seats": scenario(100.0, 60.0, max_num_seqs=24, max_num_batched_tokens=1024),
+    "budget": scenario(400.0, 30.0, max_num_seqs=256, max_num_batched_tokens=256),
+    "kv on demand": scenario(100.0, 60.0, max_num_seqs=64, max_num_batched_tokens=512, kv_capacity_tokens=3000),
+    "kv reserved": scenario(
+        100.0, 60.0, max_num_seqs=64, max_num_batched_tokens=512, kv_capacity_tokens=3000, kv_policy="reserve"
+    ),
+    "equal lengths": scenario(256, 32, max_num_seqs=32, max_num_batched_tokens=512),
+}
+
+
+@pytest.mark.parametrize("name", OVERLOADED)
+def test_a_long_overloaded_run_completes_as_many(name: str) -> None:
+    """Twice the capacity arrives; what completes after the first third, with its 95 % interval and 1.5 % for ours."""
+    s = OVERLOADED[name]
+    capacity_ = measured(s)
+    assert capacity_ is not None
+    horizon = 1200 / capacity_
+    run = {"horizon_s": horizon, "warmup_s": horizon / 3, "seeds": 12, "seed": 400}
+    result = simulate(s.replace({"traffic.rate_rps": 2 * capacity_, "run": run}))
+    a = result.run.attempts
+    done = np.bincount(a.seed_index[a.finish_s >= horizon / 3], minlength=12) / (horizon * 2 / 3)
+    half = half_width(done)
+    assert half is not None
+    assert half < 0.04 * capacity_, "the run says something"
+    assert capacity_ == pytest.approx(done.mean(), abs=half + 0.015 * capacity_)
+
+
+class TestWhatItDependsOn:
+    S = scenario(100.0, 20.0, max_num_seqs=8, max_num_batched_tokens=256)
+
+    def test_not_on_traffic_fleet_or_promises(self) -> None:
+        first = measured(self.S)
+        others: list[dict[str, Any]] = [
+            {"traffic.rate_rps": 0.001},
+            {"traffic.process": "gamma", "traffic.cv": 3.0},
+            {"fleet.replicas": 9, "fleet.routing.policy": "random"},
+            {"admission.max_outstanding": 1},
+            {"slo": []},
+            {"run.seeds": 3, "run.seed": 77, "run.horizon_s": 61.0},
+            {"hardware.price_per_gpu_hour": 9.0, "name": "another"},
+        ]
+        for changes in others:
+            forget_capacities()
+            assert measured(self.S.replace(changes)) == first, changes
+
+    def test_it_is_remembered_without_them(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        first = measured(self.S)
+        monkeypatch.setattr(capacity, "run_fleet", lambda *given: pytest.fail("measured again"))
+        assert measured(self.S.replace({"traffic.rate_rps": 31.0, "fleet.replicas": 3, "slo": []})) == first
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"batching.max_num_seqs": 4},
+            {"performance.weights_s": 0.02},
+            {"traffic.classes.0.output_tokens.mean": 40.0},
+            {"traffic.classes.0.cached_prefix_tokens": 50},
+        ],
+    )
+    def test_but_on_lengths_and_machine(self, changes: dict[str, Any]) -> None:
+        first, other = measured(self.S), measured(self.S.replace(changes))
+        assert first is not None
+        assert other is not None
+        assert abs(other / first - 1) > 0.02
+
+    def test_on_the_content_of_a_trace(self) -> None:
+        """Two traces under one scenario have two capacities; without process trace neither matters."""
+        head = b"arrival_s,prompt_tokens,output_tokens\n"
+        short, long = (read_trace(head + b"0,10,%d\n1,10,%d\n" % (n, n)) for n in (5, 20))
+        s = scenario(10, 7, {"overhead_s": 0.5}, max_num_seqs=2, max_num_batched_tokens=8192)
+        replayed = s.replace({"traffic.process": "trace"})
+        assert measured(replayed, short) == pytest.approx(2 / (5 * 0.5), rel=1e-9)
+        assert measured(replayed, long) == pytest.approx(2 / (20 * 0.5), rel=1e-9)
+        assert measured(s, long) == pytest.approx(2 / (7 * 0.5), rel=1e-9)

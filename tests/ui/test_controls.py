@@ -1,0 +1,120 @@
+"""The sidebar's controls against the scenario: both ways, and nothing else changes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from engine.scenario import Scenario, ScenarioError
+from engine.scenario.paths import changes
+from engine.scenario.presets import presets
+from tests.scenario.strategies import scenarios
+from ui.controls import apply, burstiness_word, controls, position
+
+MONDAY = presets()[0].scenario
+
+
+def shown(base: Scenario) -> dict[str, Any]:
+    return {key: control.value for key, control in controls(base).items()}
+
+
+@pytest.mark.parametrize("preset", presets(), ids=lambda preset: preset.name)
+def test_a_preset_survives_its_controls(preset: Any) -> None:
+    assert apply(preset.scenario, shown(preset.scenario)) == preset.scenario
+
+
+@settings(max_examples=200, deadline=None)
+@given(scenarios())
+def test_any_scenario_survives_its_controls(base: Scenario) -> None:
+    values = shown(base)
+    assert apply(base, values) == base
+    for control in controls(base).values():
+        if control.low is not None:
+            assert control.low <= control.value
+        if control.high is not None:
+            assert control.value <= control.high
+        if control.stops:
+            assert list(control.stops) == sorted(set(control.stops))
+            assert len({position(stop) for stop in control.stops}) == len(control.stops)
+            assert control.nearest_stop(float(control.value)) in control.stops
+            assert len(control.stops) < 400
+        if control.choices is not None:
+            assert control.value in control.choices
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "path", "expected"),
+    [
+        ("model.name", "Llama-3.1-8B", "model.name", "Llama-3.1-8B"),
+        ("model.weight_dtype", "int4", "model.weight_dtype", "int4"),
+        ("hardware.accelerator", "H200-SXM-141GB", "hardware.accelerator", "H200-SXM-141GB"),
+        ("parallelism.tp", 8, "parallelism.tp", 8),
+        ("fleet.replicas", 7, "fleet.replicas", 7),
+        ("traffic.rate_rps", 3.25, "traffic.rate_rps", 3.25),
+        ("traffic.classes.0.prompt_tokens.mean", 900.0, "traffic.classes.0.prompt_tokens.mean", 900.0),
+        ("traffic.classes.0.output_tokens.mean", 90.0, "traffic.classes.0.output_tokens.mean", 90.0),
+        ("slo.0.threshold_s", 1.25, "slo.0.threshold_s", 1.25),
+        ("target_percent", 99.9, "slo.0.target", 0.999),
+    ],
+)
+def test_a_control_sets_its_setting_and_no_other(key: str, value: Any, path: str, expected: Any) -> None:
+    found = apply(MONDAY, shown(MONDAY) | {key: value})
+    assert changes(MONDAY.to_dict(), found.to_dict()) == {path: expected}
+
+
+@pytest.mark.parametrize(
+    ("base", "value", "expected"),
+    [
+        ("poisson", 1.0, ("poisson", 1.0)),
+        ("poisson", 2.0, ("gamma", 2.0)),
+        ("poisson", 0.0, ("deterministic", 1.0)),
+        ("deterministic", 0.0, ("deterministic", 1.0)),
+        ("deterministic", 1.0, ("poisson", 1.0)),
+        ("gamma", 1.0, ("gamma", 1.0)),
+        ("gamma", 0.0, ("deterministic", 3.0)),
+    ],
+)
+def test_burstiness_stands_for_three_processes(base: str, value: float, expected: tuple[str, float]) -> None:
+    cv = 3.0 if base == "gamma" else 1.0
+    scenario = Scenario.from_dict({"traffic": {"process": base, "cv": cv}})
+    found = apply(scenario, {"burstiness": value})
+    assert (found.traffic.process, found.traffic.cv) == expected
+
+
+def test_a_trace_brings_its_own_rate_and_lengths() -> None:
+    trace = {"process": "trace", "trace": {"source": f"sha256:{'0' * 64}"}}
+    replay = Scenario.from_dict({"traffic": trace, "run": {"horizon_s": None}})
+    keys = controls(replay)
+    assert "fleet.replicas" in keys
+    assert not [key for key in keys if "traffic" in key or key == "burstiness"]
+
+
+def test_lengths_without_a_single_figure_have_no_control() -> None:
+    length = {"dist": "uniform", "low": 1, "high": 9}
+    spread = Scenario.from_dict({"traffic": {"classes": [{"prompt_tokens": length}]}})
+    assert not [key for key in controls(spread) if "prompt" in key]
+
+
+def test_without_a_promise_there_is_nothing_to_set() -> None:
+    assert not [key for key in controls(Scenario.from_dict({"slo": []})) if "slo" in key or "target" in key]
+
+
+def test_a_clash_is_said_in_words() -> None:
+    with pytest.raises(ScenarioError, match="more than 20,000,000"):
+        apply(MONDAY, shown(MONDAY) | {"traffic.rate_rps": 100_000.0})
+
+
+def test_the_usual_sliders_move_by_ratio_and_hold_the_present_value() -> None:
+    rate = controls(MONDAY)["traffic.rate_rps"]
+    steps = [b / a for a, b in pairwise(rate.stops)]
+    assert max(steps) < 1.25
+    assert MONDAY.traffic.rate_rps in rate.stops
+    assert controls(MONDAY)["fleet.replicas"].whole
+
+
+def test_burstiness_is_put_into_words() -> None:
+    said = [burstiness_word(value) for value in (0.0, 0.5, 1.0, 2.0, 4.0, 9.0)]
+    assert said == ["like clockwork", "rather even", "independent", "clumped", "bursty", "very bursty"]

@@ -1,0 +1,213 @@
+"""The start page as a visitor's session, without a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.scenario import Scenario
+from engine.scenario.link import open_link
+from engine.scenario.presets import preset, presets
+
+ROOT = Path(__file__).resolve().parents[2]
+SLIDER = "traffic.rate_rps slider"
+BOX = "traffic.rate_rps"
+QUICK = Scenario.from_dict(
+    {
+        "traffic": {"rate_rps": 1.0},
+        "performance": {"kind": "linear", "overhead_s": 0.02},
+        "run": {"seeds": 2, "horizon_s": 200.0, "warmup_s": 20.0},
+    }
+)
+
+
+def visit(link: str = "", script: str = "pages/start.py") -> AppTest:
+    """A visitor who opens the app with this query string."""
+    app = AppTest.from_file(str(ROOT / script), default_timeout=60)
+    for key, values in parse_qs(link).items():
+        app.query_params[key] = values[0]
+    return app.run()
+
+
+def address(app: AppTest) -> str:
+    """The query string in the visitor's URL."""
+    return "&".join(f"{key}={app.query_params[key]}" for key in ("p", "s") if key in app.query_params)
+
+
+def scenario(app: AppTest) -> Scenario:
+    """What the URL stands for."""
+    return open_link(address(app)).scenario
+
+
+def said(app: AppTest) -> str:
+    assert not app.exception
+    return str(app.title[0].value)
+
+
+def test_the_first_visit_needs_no_input_and_has_a_plain_address() -> None:
+    app = visit()
+    assert said(app).startswith("In the busiest minutes, 1 in ")
+    assert "On average it looks fine" in app.markdown.values[-1] or any("looks fine" in m for m in app.markdown.values)
+    assert [tile.label for tile in app.metric][1:] == ["Kept the promise", "Turned away"]
+    assert "first word, slowest 5 % (ttft p95)" in app.metric[0].label.lower()
+    assert address(app) == ""
+    assert len(app.get("plotly_chart")) == 2
+    assert app.selectbox(key="preset").value == "monday"
+
+
+@pytest.mark.parametrize("entry", presets(), ids=lambda entry: entry.name)
+def test_every_preset_opens_by_its_name_and_in_the_list(entry: object) -> None:
+    name = entry.name  # type: ignore[attr-defined]
+    by_link = visit(f"p={name}")
+    by_list = visit(QUICK.to_link())
+    by_list.selectbox(key="preset").set_value(name).run()
+    assert said(by_link) == said(by_list)
+    assert scenario(by_list) == preset(name).scenario
+    assert address(by_list) == ("" if name == "monday" else f"p={name}")
+
+
+def test_a_link_sets_the_controls_and_keeps_what_they_don_t_show() -> None:
+    shared = QUICK.replace({"traffic.rate_rps": 1.37, "admission.max_outstanding": 17})
+    app = visit(shared.to_link())
+    said(app)
+    assert app.number_input(key=BOX).value == 1.37
+    assert app.select_slider(key=SLIDER).value == 1.37
+    app.number_input(key="fleet.replicas").set_value(3).run()
+    assert scenario(app) == shared.replace({"fleet.replicas": 3})
+
+
+def test_slider_and_box_follow_each_other() -> None:
+    app = visit(QUICK.to_link())
+    app.select_slider(key=SLIDER).set_value(2.0).run()
+    assert app.number_input(key=BOX).value == 2.0
+    assert scenario(app).traffic.rate_rps == 2.0
+    app.number_input(key=BOX).set_value(3.3).run()
+    assert app.select_slider(key=SLIDER).value in (3.0, 3.5)
+    assert scenario(app).traffic.rate_rps == 3.3
+    assert said(app)
+
+
+def test_the_address_can_be_changed_from_outside_again_and_again() -> None:
+    app = visit(QUICK.to_link())
+    first = address(app)
+    app.number_input(key=BOX).set_value(2.5).run()
+    second = address(app)
+    assert second != first
+    for link, rate in ((first, 1.0), (second, 2.5), (first, 1.0)):
+        _go(app, link)
+        assert app.number_input(key=BOX).value == rate
+        assert address(app) == link
+    _go(app, "")
+    assert app.number_input(key=BOX).value == preset("monday").scenario.traffic.rate_rps
+
+
+def _go(app: AppTest, link: str) -> None:
+    """Back, forward, or an edited address: the URL changes and nothing else."""
+    for key in list(app.query_params):
+        del app.query_params[key]
+    for key, values in parse_qs(link).items():
+        app.query_params[key] = values[0]
+    import time
+
+    time.sleep(0.3)  # longer than a request that is still under way can take
+    app.run()
+
+
+def test_a_move_that_meets_its_own_link_on_the_way_wins() -> None:
+    app = visit(QUICK.to_link())
+    old = address(app)
+    app.number_input(key=BOX).set_value(2.0).run()
+    for key, values in parse_qs(old).items():  # the browser hasn't yet put the new link into its address
+        app.query_params[key] = values[0]
+    app.number_input(key=BOX).set_value(2.2).run()
+    assert app.number_input(key=BOX).value == 2.2
+    assert scenario(app).traffic.rate_rps == 2.2
+
+
+def test_reset_goes_back_to_the_preset() -> None:
+    app = visit("p=average-lies")
+    app.number_input(key="fleet.replicas").set_value(30).run()
+    assert any("replicas 30" in caption.value for caption in app.caption)
+    next(button for button in app.button if button.label == "Reset").click().run()
+    assert address(app) == "p=average-lies"
+    assert not any("Changed" in caption.value for caption in app.caption)
+
+
+@pytest.mark.parametrize(
+    ("link", "message"),
+    [
+        ("s=AQApSRzQdn6rRi8e!HXmDDA6ckT34wxQ", "damaged"),
+        (f"s={QUICK.to_link()[2:-6]}", "cut short"),
+        (f"s={'A' * 7000}", "too long"),
+        ("p=mondy", "did you mean monday"),
+    ],
+)
+def test_a_link_that_can_t_be_opened_says_why_and_offers_the_nearest(link: str, message: str) -> None:
+    app = visit(link)
+    assert said(app) == "This link can't be opened as it is."
+    assert message in app.error[0].value.replace("\\", "").lower()
+    assert not app.metric
+    assert address(app) == link, "nothing is opened silently"
+    app.button[0].click().run()
+    assert said(app) != "This link can't be opened as it is."
+    assert app.metric
+
+
+def test_a_trace_that_the_server_doesn_t_have_is_said() -> None:
+    lost = QUICK.replace(
+        {"traffic.process": "trace", "traffic.trace.source": f"sha256:{'0' * 64}", "traffic.rate_rps": 4.0}
+    )
+    app = visit(lost.to_link())
+    assert "no longer has" in app.error[0].value
+    app.button[0].click().run()
+    assert scenario(app).traffic.process == "poisson"
+    assert said(app)
+
+
+def test_a_model_that_doesn_t_fit_is_said_and_the_controls_stay() -> None:
+    app = visit()
+    app.selectbox(key="model.name").set_value("Llama-3.1-405B").run()
+    assert said(app) == "This can't run as it is."
+    assert "GB for its weights" in app.error[0].value
+    app.selectbox(key="model.name").set_value("Llama-3.1-8B").run()
+    assert app.metric
+    assert said(app)
+
+
+def test_settings_that_clash_are_said_and_the_controls_stay() -> None:
+    app = visit(QUICK.to_link())
+    app.number_input(key=BOX).set_value(100_000.0).run()
+    assert app.error
+    app.number_input(key=BOX).set_value(1.0).run()
+    assert not app.error
+    assert app.metric
+
+
+@pytest.mark.parametrize(
+    ("changes", "headline"),
+    [
+        ({"admission.max_outstanding": 0}, "Nobody is served"),
+        ({"traffic.rate_rps": 1e-6}, "Nothing arrives"),
+        ({"traffic.rate_rps": 15.0, "batching.max_num_seqs": 1}, "More arrives than can be served"),
+    ],
+)
+def test_extremes(changes: dict[str, object], headline: str) -> None:
+    app = visit(QUICK.replace(changes).to_link())
+    assert said(app).startswith(headline)
+
+
+def test_the_data_are_there_as_tables() -> None:
+    app = visit(QUICK.replace({"admission.max_outstanding": 2}).to_link())
+    for toggle in app.toggle:
+        toggle.set_value(True)
+    app.run()
+    assert len(app.dataframe) == len(app.get("plotly_chart"))
+    assert list(app.dataframe[0].value.columns) == ["from (s)", "arrivals per second", "can be served per second"]
+
+
+def test_the_frame_runs_the_page() -> None:
+    app = visit("p=average-lies", script="app.py")
+    assert said(app)

@@ -1,0 +1,135 @@
+"""The sentences of the first screen, each for a run in which it is true."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine import Scenario, simulate
+from engine.outcome.story import story
+from engine.traffic import read_trace
+from ui import verdict
+from ui.assumptions import assumptions, footer, machines
+from ui.words import NBSP
+
+MINUTES = 12
+QUIET = [60.0 * minute + 10.0 * i + 5.0 for minute in range(MINUTES) for i in range(3)]
+RUSH = [300.0] * 30
+
+
+def said(arrivals: list[float], **changes: Any) -> dict[str, str]:
+    """What is said about one replica that takes a second a request, one at a time."""
+    rows = "".join(f"{t},1,1\n" for t in sorted(arrivals))
+    trace = read_trace(f"arrival_s,prompt_tokens,output_tokens\n{rows}".encode())
+    scenario = Scenario.from_dict(
+        {
+            "traffic": {"process": "trace", "trace": {"source": "given"}},
+            "performance": {"kind": "linear", "overhead_s": 1.0},
+            "batching": {"max_num_seqs": 1},
+            "fleet": {"replicas": 1},
+            "slo": [{"threshold_s": 2.5, "target": 0.95}],
+            "run": {"horizon_s": 60.0 * MINUTES, "warmup_s": 0.0, "seeds": 1},
+        }
+    ).replace({key.replace("__", "."): value for key, value in changes.items()})
+    told = story(simulate(scenario, trace))
+    found = {
+        "headline": verdict.headline(told, scenario),
+        "explanation": verdict.explanation(told),
+        "arrivals": verdict.arrivals_sentence(told, scenario),
+        "latency": verdict.latency_sentence(told),
+        "refusals": verdict.refusals_sentence(told),
+        "machines": machines(told, scenario),
+        "footer": footer(told, scenario),
+    }
+    return {key: text.replace(NBSP, " ") for key, text in found.items()}
+
+
+def test_it_holds() -> None:
+    text = said(QUIET)
+    assert text["headline"] == "It holds: even in the busiest minutes, everybody gets the first word within 2.5 s."
+    assert "kept**: for 100 % of requests." in text["explanation"]
+    assert text["arrivals"] == "**Arrivals never pass what 1 replica can serve (1 a second).**"
+    assert text["refusals"] == "**Nobody is turned away.**"
+    assert text["latency"].startswith("**At no time are fewer than 95 % in time:** the slowest 5 % take 1 s at worst")
+
+
+def test_broken() -> None:
+    text = said(QUIET + RUSH)
+    assert text["headline"] == "1 in 2 people waits longer than promised for the first word."
+    assert text["explanation"] == (
+        "In the busiest minutes it is 9 in 10. The promise (2.5 s for 95 %) is **broken**: kept for 53 % of requests."
+    )
+    assert text["latency"] == (
+        "**For 30 s, fewer than 95 % are in time:** the slowest 5 % take 29 s at worst, around minute 5."
+    )
+
+
+def test_broken_in_the_busiest_minutes() -> None:
+    text = said(QUIET + RUSH, slo__0__target=0.5)
+    assert text["headline"] == "In the busiest minutes, 9 in 10 people wait longer than promised for the first word."
+    assert text["explanation"].startswith("On average it looks fine: 1 in 2. The promise (2.5 s for 50 %) is **kept**")
+
+
+def test_turned_away() -> None:
+    text = said(QUIET + RUSH, admission__max_outstanding=5)
+    assert text["headline"] == "2 in 5 people are turned away."
+    assert text["refusals"] == "**2 in 5 people are turned away, 3 in 4 around minute 5:** queue full."
+    assert text["arrivals"].endswith("The shaded area has to wait or is turned away.")
+
+
+def test_everybody_turned_away() -> None:
+    text = said(QUIET, admission__max_outstanding=0)
+    assert text["headline"] == "Nobody is served: every request is turned away."
+    assert text["explanation"].startswith("The reason: queue full.")
+    assert text["refusals"] == "**Everybody is turned away:** queue full."
+    assert text["latency"] == "Nobody got an answer: no wait to show."
+
+
+def test_overloaded() -> None:
+    text = said([i / 2 for i in range(1440)])
+    assert text["headline"].startswith("More arrives than can be served: ")
+    assert text["explanation"].startswith("2 requests a second arrive, 1 a second can be served.")
+    assert "Nobody who comes after minute 6 has an answer by the end." in text["latency"]
+    assert "all the time" in text["arrivals"]
+
+
+def test_unserved() -> None:
+    assert said([719.9, 719.95])["headline"] == "Nobody gets a whole answer within the 12 min simulated."
+
+
+def test_unpromised() -> None:
+    text = said(QUIET, slo=[])
+    assert text["headline"] == "1 in 20 waits 1 s or more for the first word."
+    assert text["explanation"] == "Nothing is promised, so there is nothing to keep or break."
+
+
+@pytest.mark.parametrize("metric", ["ttft", "e2e", "queue"])
+def test_every_metric_has_its_words(metric: str) -> None:
+    promise = [{"name": "p", "metric": metric, "threshold_s": 0.5, "target": 0.95}]
+    text = said(QUIET + RUSH, slo=promise)
+    assert "than promised" in text["headline"]
+    assert "in time" in text["latency"]
+
+
+def test_idle() -> None:
+    scenario = Scenario.from_dict({"traffic": {"rate_rps": 1e-6}, "run": {"seeds": 1}})
+    told = story(simulate(scenario))
+    assert verdict.headline(told, scenario) == "Nothing arrives, so nobody waits."
+    assert verdict.latency_sentence(told) == "Nobody came, so nobody waits."
+    assert verdict.refusals_sentence(told) == "Nobody came, so nobody is turned away."
+
+
+def test_what_it_runs_on_and_where_figures_come_from() -> None:
+    text = said(QUIET)
+    assert text["machines"].startswith(r"1 replica of Llama\-3.1\-70B on 4 H100\-SXM\-80GB")
+    assert "1 run of 12 min, 36 requests simulated in" in text["footer"]
+    assert text["footer"].endswith("step times from a measured profile")
+
+
+@pytest.mark.parametrize("process", ["poisson", "deterministic", "gamma"])
+def test_assumptions_say_who_arrives(process: str) -> None:
+    lines = assumptions(Scenario.from_dict({"traffic": {"process": process, "cv": 2.0}}))
+    assert len(lines) == 3
+    word = {"poisson": "Poisson", "deterministic": "clockwork", "gamma": "gaps vary 2 times"}[process]
+    assert word in lines[0]
