@@ -50,43 +50,40 @@ class ReplicaModel:
         return float(self.base[tokens]) + rest
 
 
-def largest_step(batching: Batching, longest_prompt_tokens: int = 1) -> int:
+def largest_step(batching: Batching, prompts_at_once: int = 1) -> int:
     """The most tokens that a step of the policy can have.
 
-    A lone prompt longer than the budget, and a static group's prompts, exceed it: their policies need the longest
-    prompt, cached prefix included or not.
+    A lone prompt longer than the budget, and a static group's prompts, exceed it: their policies need to know how many
+    prompt tokens a step may read at once, `prompts_at_once`.
     """
     budget = max(batching.max_num_batched_tokens, batching.max_num_seqs)
-    if batching.policy == "chunked":
-        return budget
-    if batching.policy == "static":
-        return max(batching.max_num_seqs, batching.max_num_seqs * longest_prompt_tokens)
-    return max(budget, longest_prompt_tokens)
+    return budget if batching.policy == "chunked" else max(budget, prompts_at_once)
 
 
-def replica_model(s: Scenario, longest_prompt_tokens: int = 1) -> ReplicaModel:
+def replica_model(s: Scenario, prompts_at_once: int = 1) -> ReplicaModel:
     """The replica of a scenario. Raises ScenarioError in words: unknown names, impossible splits, doesn't fit.
 
-    `longest_prompt_tokens` is needed by policies whose steps can exceed the token budget (see `largest_step`).
+    `prompts_at_once` is needed by policies whose steps can exceed the token budget (see `largest_step`). Memory is
+    planned for the budget: engines read what exceeds it piece by piece.
     """
-    steps = largest_step(s.batching, longest_prompt_tokens)
+    steps = largest_step(s.batching, prompts_at_once)
     if isinstance(s.performance, Linear):
         return _linear_replica(s, s.performance, steps)
     return _analytic_replica(s, s.performance, steps)
 
 
-def step_terms(s: Scenario, longest_prompt_tokens: int = 1) -> tuple[Term, ...]:
+def step_terms(s: Scenario, prompts_at_once: int = 1) -> tuple[Term, ...]:
     """The named parts of the replica's step time; their sums are the replica's base and slopes."""
-    steps = largest_step(s.batching, longest_prompt_tokens)
+    steps = largest_step(s.batching, prompts_at_once)
     if isinstance(s.performance, Linear):
         return linear_terms(s.performance, steps)
     d = deployment(s, steps)
     return analytic_terms(d, constants(s, d), s.performance.scale)
 
 
-def replica_memory(s: Scenario, longest_prompt_tokens: int = 1) -> Memory:
+def replica_memory(s: Scenario) -> Memory:
     """Memory of one of the replica's accelerators, whether or not the model fits."""
-    d = deployment(s, largest_step(s.batching, longest_prompt_tokens))
+    d = deployment(s, largest_step(s.batching))
     return memory(d, constants(s, d))
 
 
@@ -150,7 +147,7 @@ def _linear_replica(s: Scenario, profile: Linear, steps: int) -> ReplicaModel:
 def _analytic_replica(s: Scenario, performance: Analytic, steps: int) -> ReplicaModel:
     d = deployment(s, steps)
     c = constants(s, d)
-    held = memory(d, c)
+    held = memory(replace(d, step_tokens=largest_step(s.batching)), c)
     if not held.fits:
         raise ScenarioError([does_not_fit(d, c)])
     given = s.batching.kv_capacity_tokens

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from engine.machine import ReplicaModel
 from engine.scenario import Objective, Scenario
-from engine.serving import COMPLETED, REASONS, REJECT_REASONS, REJECTED, STATES, FleetRun, StepLog
+from engine.serving import COMPLETED, REASONS, REJECT_REASONS, REJECTED, STATES, TIMED_OUT, FleetRun, StepLog
 
 from .cost import Cost, cost
 from .gaps import largest_gaps
@@ -179,6 +179,13 @@ class Result:
         return np.asarray((time_s >= self.warmup_s) & (time_s < (np.inf if end is None else end)))
 
     @cached_property
+    def wasted(self) -> dict[str, float]:
+        """Work done for attempts of the window that timed out: tokens, and their share of the steps' seconds."""
+        a = self.run.attempts
+        late = self.counted & (a.state == TIMED_OUT)
+        return {"tokens": int(a.spent_tokens[late].sum()), "busy_s": float(a.spent_s[late].sum())}
+
+    @cached_property
     def cost(self) -> Cost:
         """Money: per hour, per million output tokens, and the share that pays for spare capacity."""
         window = float(self.usage.window_s.sum())
@@ -211,7 +218,7 @@ class Result:
             },
             "autoscaler": None,
             "cost": self.cost.as_summary(),
-            "wasted": {"tokens": 0, "busy_s": 0.0},
+            "wasted": self.wasted,
             "notes": list(self.notes),
             "run": {
                 "seeds": a.seeds,

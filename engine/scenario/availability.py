@@ -35,9 +35,6 @@ def _line(path: str, instead: str, *values: str) -> NotYet:
 NOT_YET: tuple[NotYet, ...] = (
     _line("traffic.process", "use poisson, gamma, mmpp, deterministic or trace", "closed"),
     _line("traffic.closed", "leave it out, and give a rate_rps"),
-    _line("traffic.client.timeout_s", "leave it out"),
-    _line("traffic.client.ttft_timeout_s", "leave it out"),
-    _line("traffic.client.on_timeout", "use abort", "ignore"),
     _line("traffic.client.max_retries", "use 0"),
     _line("traffic.client.backoff_s", "leave it out"),
     _line("traffic.client.retry_budget_ratio", "leave it out"),
@@ -48,18 +45,12 @@ NOT_YET: tuple[NotYet, ...] = (
     _line("parallelism.cp", "use 1, and a larger tp"),
     _line("parallelism.sp", "use none"),
     _line("parallelism.ep", "use 1, and a larger tp"),
-    _line("batching.policy", "use chunked", "prefill_first", "static", "disaggregated"),
-    _line("batching.reserve_output_tokens", "leave it out"),
-    _line("batching.watermark", "use 0"),
-    _line("batching.batch_wait_s", "use 0"),
+    _line("batching.policy", "use chunked, prefill_first or static", "disaggregated"),
     _line("batching.disaggregated", "leave it out, and use policy chunked"),
     _line("fleet.routing.policy", "use round_robin or random", "least_outstanding", "power_of_two", "least_kv"),
     _line("fleet.routing.report_interval_s", "leave it out"),
     _line("fleet.routing.count_own_sends", "leave it out"),
     _line("fleet.routing.ties", "leave it out"),
-    _line("admission.max_queued_tokens", "use max_outstanding"),
-    _line("admission.queue_timeout_s", "use max_outstanding"),
-    _line("admission.rate_limit", "use max_outstanding"),
     _line("admission.shed", "use max_outstanding"),
     _line("admission.discipline", "use fifo"),
     _line("autoscaler", "leave it out, and set fleet.replicas"),
@@ -67,16 +58,7 @@ NOT_YET: tuple[NotYet, ...] = (
 )
 
 
-def _mixed_priorities(scenario: Document) -> Iterator[Problem]:
-    """Classes that differ in urgency. (One priority for all changes nothing and is accepted.)"""
-    first, *others = (kind.priority for kind in scenario.traffic.classes)
-    for index, priority in enumerate(others, start=1):
-        if priority != first:
-            yield _problem(f"traffic.classes.{index}.priority", priority, f"use {first}, as in the first class")
-            return
-
-
-NOT_YET_TOGETHER: tuple[Callable[[Document], Iterator[Problem]], ...] = (_mixed_priorities,)
+NOT_YET_TOGETHER: tuple[Callable[[Document], Iterator[Problem]], ...] = ()
 
 
 def problems(scenario: Document, default: Document) -> Iterator[Problem]:

@@ -41,6 +41,11 @@ class Attempts:
     stall_gap_s: Floats
     """Largest gap between two tokens that contains a preemption; 0 without one."""
 
+    spent_tokens: Ints
+    """Tokens worked on for it, repeats included; 0 where no deadline can waste work."""
+    spent_s: Floats
+    """Its share of the steps' time, by tokens; 0 likewise."""
+
     @property
     def seeds(self) -> int:
         """Number of seeds."""

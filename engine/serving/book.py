@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from .lanes import Bools, Floats, Ints, Lanes, Served
+
+if TYPE_CHECKING:
+    from .spending import Spending
 
 
 class Book:
@@ -116,7 +121,7 @@ class Book:
                 request, now = request[~late], now[~late]
         self.finish[request] = now
 
-    def served(self, refused: Bools) -> Served:
+    def served(self, refused: Bools, spending: Spending | None) -> Served:
         """Everything that happened."""
         none = (np.empty(0), np.empty(0), np.empty(0, np.int32))
         gap, gap_end, gap_lane = (np.concatenate(column) for column in zip(*self.stalls or [none], strict=True))
@@ -125,6 +130,8 @@ class Book:
             first_token_s=self.first,
             finish_s=self.finish,
             dropped_s=self.dropped,
+            spent_tokens=np.empty(0, np.int64) if spending is None else spending.tokens,
+            spent_s=np.empty(0) if spending is None else spending.seconds,
             refused=refused,
             preemptions=self.preemptions,
             last_token_s=self.last_token,

@@ -287,5 +287,3 @@ def _ranges(start: Ints, count: Ints) -> Ints:
     """The integers start[i], start[i] + 1, ..., start[i] + count[i] - 1 of every i, one after the other."""
     ends = np.cumsum(count)
     return np.arange(ends[-1] if ends.size else 0) + np.repeat(start - ends + count, count)
-
-

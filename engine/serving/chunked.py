@@ -18,7 +18,7 @@ class Chunked(Policy):
 
     def choose(self) -> Work:
         """The work of the next step of each lane."""
-        w = Work(self.s.n_slot.copy())
+        w = self._work(self.s.n_slot.copy())
         if self.s.partial:
             self._continue_partial(w, (self.s.part >= 0).nonzero()[0])
         i = self.kv.overflowing(w)
@@ -46,13 +46,15 @@ class Chunked(Policy):
         i = (s.part >= 0).nonzero()[0]
         if not i.size:
             return
-        last = s.part_left[i] == w.open().q[i]
+        last, reading = s.part_left[i] == w.open().q[i], s.part[i]
         if np.count_nonzero(last):
             j = i[last]
             self._join(w, j, s.part[j], s.step[j])
             s.part[j] = -1
             self.s.partial -= j.size
         w.going = i[~last]
+        if w.reads is not None:
+            w.reads.append((i, reading, w.open().q[i]))
 
     def _preempt(self, w: Work, i: Ints) -> None:
         """Free KV in lanes ``i``, last admitted first, until the step's tokens fit; nobody is admitted in that step."""

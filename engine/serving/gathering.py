@@ -42,6 +42,8 @@ class Gathering:
         self.replica = np.zeros(n, np.int32)
         self.scheduled, self.first, self.finish = np.full((3, n), np.nan)
         self.dropped: Floats = np.full(n, np.nan) if fleet.deadlines.while_waiting < np.inf else np.empty(0)
+        # Zeros that are never touched cost no memory.
+        self.spent_tokens, self.spent_s = np.zeros(n, np.int64), np.zeros(n)
         self.state = np.full(n, UNFINISHED, np.int8)
         self.reason = np.zeros(n, np.int8)
         self.preemptions = np.zeros(n, np.int32)
@@ -137,6 +139,7 @@ class Gathering:
             watermark=b.watermark,
             reserve_output_tokens=b.reserve_output_tokens,
             batch_wait_s=b.batch_wait_s,
+            keep_account=fleet.deadlines.while_waiting < np.inf,
         )
 
     def _take(self, served: Served, at: Ints, entry: Ints) -> None:
@@ -152,6 +155,9 @@ class Gathering:
         self.state[entry[~np.isnan(finish)]] = COMPLETED
         if served.dropped_s.size:
             self.dropped[entry] = served.dropped_s[at]
+        if served.spent_s.size:
+            self.spent_tokens[entry] = served.spent_tokens[at]
+            self.spent_s[entry] = served.spent_s[at]
         if served.refused.size:
             self._refuse(entry[served.refused[at]], QUEUE_FULL)
 
@@ -163,7 +169,7 @@ class Gathering:
         return Attempts(
             self.seed_start, self.arrival, self.prompt, self.output, self.cached, self.class_id, self.priority,
             self.class_names, self.replica, self.scheduled, self.first, self.finish, dropped, self.state, self.reason,
-            self.preemptions, self.last_token, self.stall_gap,
+            self.preemptions, self.last_token, self.stall_gap, self.spent_tokens, self.spent_s,
         )  # fmt: skip
 
     def _judge_deadlines(self) -> None:
@@ -183,5 +189,3 @@ class Gathering:
 
 def _column(requests: Sequence[Requests], name: str, kind: type[np.generic]) -> NDArray[Any]:
     return np.concatenate([getattr(r, name) for r in requests]).astype(kind, copy=False)
-
-

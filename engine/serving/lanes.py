@@ -78,6 +78,8 @@ class Lanes:
     watermark: float = 0.0
     reserve_output_tokens: int | None = None
     batch_wait_s: float = 0.0
+    keep_account: bool = False
+    """Whether to say what each request cost, though no deadline makes the server drop any."""
 
     @property
     def count(self) -> int:
@@ -141,6 +143,10 @@ class Served:
     finish_s: Floats
     dropped_s: Floats
     """When it left because a deadline had passed; empty without deadlines."""
+    spent_tokens: Ints
+    """Tokens worked on for it, repeats included; empty, as ``spent_s``, unless work may be wasted."""
+    spent_s: Floats
+    """Its share of the steps' time, seconds."""
     refused: Bools
     """Refused at arrival because a limit was reached; empty without limits."""
     preemptions: NDArray[np.int32]

@@ -51,7 +51,9 @@ class Lockstep:
             self._advance(work, self.policy.limited_by(work))
         self.log.flush()
         queue = self.queue
-        return self.book.served(queue.refused if isinstance(queue, CheckedQueue) else np.empty(0, np.bool_))
+        return self.book.served(
+            queue.refused if isinstance(queue, CheckedQueue) else np.empty(0, np.bool_), self.policy.spending
+        )
 
     def _wake(self) -> bool:
         """Look at the queues; idle lanes go to their next arrival; ended lanes are dropped. False when none is left."""
@@ -70,6 +72,8 @@ class Lockstep:
             alive = s.t < s.hz
             if np.count_nonzero(alive) == alive.size:
                 return True
+            if self.policy.spending is not None:
+                self.policy.spending.keep(alive)
             for part in (self.policy, queue, self.kv, s):
                 part.keep(alive)
         return False
@@ -141,7 +145,9 @@ class Lockstep:
 
     def _deliver(self, w: Work, t1: Floats, k: Ints, tokens: Ints) -> None:
         """``k`` steps have passed and it is ``t1``: contexts have grown, prompts and answers are finished."""
-        s = self.s
+        s, spending = self.s, self.policy.spending
+        if spending is not None:
+            spending.advance(w, t1 - s.t, tokens, k)
         s.t = t1
         s.held = s.held + k * tokens
         s.ctx = s.ctx + k * w.n
@@ -149,6 +155,8 @@ class Lockstep:
         self.policy.read_on(w, k)
         if w.joins:
             joined, request = (np.concatenate(column) for column in zip(*w.joins, strict=True))
+            if spending is not None:
+                spending.begin(joined, request)
             np.add.at(s.ctx, joined, self.book.prompt_done(request, t1.take(joined), s.lane.take(joined)))
         i = (s.next_key <= s.step).nonzero()[0]
         while i.size:
@@ -166,6 +174,8 @@ class Lockstep:
         book.complete(request, s.t.take(i))
         output = book.output.take(request)
         s.ctx[i] -= book.prompt.take(request) + output - 1
+        if self.policy.spending is not None:
+            self.policy.spending.stop(i, request)
         self.policy.free(i, request, output)
         s.remove(i, column)
         return i[s.next_key.take(i) <= s.step.take(i)]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .policy import Policy
     from .state import LaneState
 
+
 class Patience:
     """Takes running requests out at the first boundary at or after their deadline.
 
@@ -66,6 +67,8 @@ class Patience:
         out = book.output[request] - left
         book.dropped[request] = s.t[i]
         s.ctx[i] -= book.prompt[request] + out - 1
+        if self.policy.spending is not None:
+            self.policy.spending.stop(i, request)
         self.policy.free(i, request, out)
         s.remove(i, column)
 

@@ -11,6 +11,7 @@ from .book import Book
 from .kv import OnDemand
 from .lanes import Bools, Floats, Ints, Lanes
 from .queue import Queue
+from .spending import Spending
 from .state import LaneState
 from .work import Work
 
@@ -24,6 +25,10 @@ class Policy(ABC):
     def __init__(self, lanes: Lanes, state: LaneState, book: Book, queue: Queue, kv: OnDemand) -> None:
         self.s, self.book, self.queue, self.kv = state, book, queue, kv
         self.has_pairs = bool(lanes.prefill_pair_s.any())
+        self.spending = Spending(state, book) if lanes.deadlines.while_waiting < np.inf or lanes.keep_account else None
+
+    def _work(self, n: Ints) -> Work:
+        return Work(n, reads=None if self.spending is None else [])
 
     @abstractmethod
     def choose(self) -> Work:
@@ -82,6 +87,8 @@ class Policy(ABC):
     def _read(self, w: Work, i: Ints, request: Ints, q: Ints) -> None:
         """Each ``request`` reads the first ``q`` of its tokens in this step; at most one a lane of ``i``."""
         c = w.open()
+        if w.reads is not None:
+            w.reads.append((i, request, q))
         c.q[i] = c.q.take(i) + q
         c.count[i] = c.count.take(i) + 1
         c.k_max[i] = 1
@@ -110,6 +117,8 @@ class Policy(ABC):
         book.stop_decoding(request, out, self._last_token(i, request))
         s.held[i] -= book.size[request] + out - 1
         s.ctx[i] -= book.prompt[request] + out - 1
+        if self.spending is not None:
+            self.spending.stop(i, request)
         s.remove(i, column)
         w.n[i] -= 1
         self.queue.push_front(i, request)

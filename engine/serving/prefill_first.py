@@ -34,7 +34,7 @@ class PrefillFirst(Policy):
         """The work of the next step of each lane."""
         s = self.s
         decoding = s.n_slot.copy()
-        w = Work(np.zeros(decoding.size, np.int64))
+        w = self._work(np.zeros(decoding.size, np.int64))
         self._admit(w)
         if w.chunks is None:
             w.n = decoding

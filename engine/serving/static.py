@@ -67,7 +67,7 @@ class Static(Policy):
 
     def choose(self) -> Work:
         """The work of the next step of each lane."""
-        w = Work(self.s.n_slot.copy())
+        w = self._work(self.s.n_slot.copy())
         if np.count_nonzero(self.preempted):
             w.preempted = self.preempted & (w.n > 0)
             w.open().k_max[w.preempted] = 1

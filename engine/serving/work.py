@@ -39,6 +39,8 @@ class Work:
     """Lanes in which somebody was preempted before this step."""
     going: Ints | None = None
     """Lanes whose partly prefilled request reads on without finishing, by ``chunks.q`` tokens a step."""
+    reads: list[tuple[Ints, Ints, Ints]] | None = None
+    """(lanes, requests, tokens a step) of every chunk, where somebody keeps account."""
     stalled: Bools | None = None
     """Lanes in which the decoding requests stand still in this step; ``n`` is 0 there, and no step number passes."""
     gaps: Ints | None = None

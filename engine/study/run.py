@@ -14,6 +14,7 @@ from engine.serving import Fleet, StepLog, run_fleet
 from engine.traffic import Requests, Trace, generate
 
 from .capacity import capacity_rps
+from .prompts import prompts_at_once
 
 KEEP_STEPS_OF = 300_000
 """Requests up to which a run's steps are kept for its tables; those of a larger run are made again when asked for."""
@@ -30,8 +31,8 @@ def simulate(s: Scenario, trace: Trace | None = None, *, requests_per_lane: int 
     and ``TraceError`` when the trace is missing.
     """
     started = time.perf_counter()
-    model = replica_model(s)
     requests = [generate(s.traffic, s.run, s.run.seed + i, trace) for i in range(s.run.seeds)]
+    model = replica_model(s, prompts_at_once(s.batching, requests))
     if s.run.horizon_s is None:
         _check_warmup(s.run.warmup_s, max(float(r.arrival_s[-1]) for r in requests))
     notes = [*model.notes, *(note for r in requests for note in r.notes)]

@@ -71,7 +71,7 @@ def judge(case: Case, plan: Plan, level: float) -> list[Verdict]:
     assert not seen[False].unserved.sum(), "every counted request is served by the horizon"
     assert seen[False].counted.all(), "every seed has counted requests"
     if any(quantity(row.quantity).saturated for row in case.rows):
-        seen[True] = watch(queue.saturated(), plan_saturated(queue, SATURATED_REQUESTS))
+        seen[True] = watch(queue.saturated(), plan_saturated(queue, SATURATED_REQUESTS, plan.first_seed))
     verdicts = []
     for row in (*draws(queue), *case.rows):
         q = quantity(row.quantity)

@@ -62,7 +62,7 @@ class Queue:
         return {**self.document, "traffic": {**self.document["traffic"], "rate_rps": 2.0 * self.capacity_rps}}
 
 
-def poisson_to_servers(rate_rps: float, servers: int, service_s: float, dist: str) -> Queue:
+def poisson_to_servers(rate_rps: float, servers: int, service_s: float, dist: str, effort: float) -> Queue:
     """Poisson arrivals, `servers` servers, services `geometric` (exponential in the limit) or `constant`."""
     steps = FINENESS * servers
     return Queue(
@@ -74,24 +74,24 @@ def poisson_to_servers(rate_rps: float, servers: int, service_s: float, dist: st
         step_s=service_s / steps,
         servers=servers,
         squared_cvs=(1.0, 1.0 if dist == "geometric" else 0.0),
-        effort=1.1 if servers == 1 else 0.6,
+        effort=effort,
         pace=(lambda n: np.minimum(n, servers) / service_s) if dist == "geometric" else None,
     )
 
 
 def mm1(p: Parameters) -> Queue:
     """M/M/1."""
-    return poisson_to_servers(p["lam"], 1, 1.0 / p["mu"], "geometric")
+    return poisson_to_servers(p["lam"], 1, 1.0 / p["mu"], "geometric", effort=0.85)
 
 
 def mmc(p: Parameters) -> Queue:
     """M/M/c."""
-    return poisson_to_servers(p["lam"], p["c"], 1.0 / p["mu"], "geometric")
+    return poisson_to_servers(p["lam"], p["c"], 1.0 / p["mu"], "geometric", effort=0.9 if p["c"] < 8 else 0.6)
 
 
 def md1(p: Parameters) -> Queue:
     """M/D/1."""
-    return poisson_to_servers(p["lam"], 1, p["D"], "constant")
+    return poisson_to_servers(p["lam"], 1, p["D"], "constant", effort=1.2)
 
 
 def continuous_batching(p: Parameters) -> Queue:

@@ -1,20 +1,17 @@
-"""How long to simulate a queue, and how often: decided from its load before anything is run.
-
-Seeds start at `FIRST_SEED` for every queue; how many there are follows from the formulas here.
-"""
+"""How long to simulate a queue, how often and with which seeds: decided from its load before anything is run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
+from zlib import crc32
 
 import numpy as np
 from scipy import stats
 
 from tests.oracles.mapping import Queue
 
-FIRST_SEED = 20_250_101
 FAMILY_ERROR = 0.01
 """Chance that any row of a correct engine fails, all rows of a run together."""
 
@@ -46,13 +43,19 @@ class Plan:
     seeds: int
     lanes: int
     """Seeds simulated together."""
+    first_seed: int
 
     def runs(self) -> Iterator[dict[str, float]]:
         """The `run` sections, one a block of seeds."""
         for done in range(0, self.seeds, self.lanes):
             count = min(self.lanes, self.seeds - done)
             times = {"warmup_s": self.warmup_s, "horizon_s": self.horizon_s}
-            yield {**times, "seed": FIRST_SEED + done, "seeds": count}
+            yield {**times, "seed": self.first_seed + done, "seeds": count}
+
+
+def seed_of(name: str) -> int:
+    """The first seed of the queue with this name: its own, so that queues don't share their luck, and never chosen."""
+    return crc32(name.encode()) >> 1
 
 
 def in_limits(queue: Queue) -> bool:
@@ -112,29 +115,29 @@ def birth_death_variance(queue: Queue, beyond: int) -> float:
     return float(2.0 * (below**2 / p[seen]).sum() / mean**2)
 
 
-def plan(queue: Queue, requests: float) -> Plan:
+def plan(queue: Queue, requests: float, first_seed: int) -> Plan:
     """A plan that counts at least `requests` requests; for a queue in limits."""
     window_s = max(WINDOW_RELAXATIONS * relaxation_s(queue), min(requests, MOST_BLOCK) / (queue.rate_rps * MOST_LANES))
-    return _plan(queue, window_s, max(ceil(requests / (queue.rate_rps * window_s)), FEWEST_SEEDS))
+    return _plan(queue, window_s, max(ceil(requests / (queue.rate_rps * window_s)), FEWEST_SEEDS), first_seed)
 
 
-def plan_elsewhere(queue: Queue) -> Plan:
+def plan_elsewhere(queue: Queue, first_seed: int) -> Plan:
     """The stated budget of a queue that is too slow to be measured well."""
-    return _plan(queue, ELSEWHERE_RELAXATIONS * relaxation_s(queue), FEWEST_SEEDS)
+    return _plan(queue, ELSEWHERE_RELAXATIONS * relaxation_s(queue), FEWEST_SEEDS, first_seed)
 
 
-def plan_saturated(queue: Queue, requests: float) -> Plan:
+def plan_saturated(queue: Queue, requests: float, first_seed: int) -> Plan:
     """A plan for twice the traffic that can be served: what counts are completions, and a queue that never empties."""
     seeds = 64
     warmup_s = WARMUP_SERVICES * queue.service_s
     end_s = warmup_s + requests / (seeds * queue.capacity_rps)
-    return Plan(warmup_s, end_s, end_s, seeds, seeds)
+    return Plan(warmup_s, end_s, end_s, seeds, seeds, first_seed)
 
 
-def _plan(queue: Queue, window_s: float, seeds: int) -> Plan:
+def _plan(queue: Queue, window_s: float, seeds: int, first_seed: int) -> Plan:
     warmup_s = WARMUP_RELAXATIONS * relaxation_s(queue) + WARMUP_SERVICES * queue.service_s
     end_s = warmup_s + window_s
     # The longest waits and services of those who come last are over by then.
     horizon_s = end_s + 20.0 / (queue.capacity_rps - queue.rate_rps) + 18.0 * queue.service_s
     blocks = ceil(seeds / min(MOST_LANES, max(MOST_BLOCK // (queue.rate_rps * horizon_s), 1)))
-    return Plan(warmup_s, end_s, horizon_s, seeds, ceil(seeds / blocks))
+    return Plan(warmup_s, end_s, horizon_s, seeds, ceil(seeds / blocks), first_seed)

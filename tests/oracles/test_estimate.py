@@ -101,7 +101,7 @@ def test_a_wrong_engine_fails(wrong: str, monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(judge, "MAPPINGS", {"MM1": off})
     case = MM1_CASES[0]
-    verdicts = judge.judge(case, plan(judge.queue_of(case), 100_000), level_of(100))
+    verdicts = judge.judge(case, plan(judge.queue_of(case), 100_000, 1), level_of(100))
     failed = {v.row.quantity for v in verdicts if not v.passes}
     expected = {"services": "W_mean", "arrivals": "drawn arrivals a second", "slots": "Wq_mean"}
     assert expected[wrong] in failed

@@ -14,7 +14,7 @@ from tests.oracles.judge import draws, judge, queue_of, table
 from tests.oracles.mapping import MAPPINGS
 from tests.oracles.quantities import quantity
 from tests.oracles.rows import Case, cases
-from tests.oracles.sizing import Plan, in_limits, level_of, plan, plan_elsewhere, requests_needed
+from tests.oracles.sizing import Plan, in_limits, level_of, plan, plan_elsewhere, requests_needed, seed_of
 
 IN_CI = (
     "MM1 lam=0.5 mu=1.0",
@@ -41,13 +41,13 @@ def full_plan(case: Case, level: float) -> Plan:
     """The full set's plan for a case."""
     queue = queue_of(case)
     if not in_limits(queue):
-        return plan_elsewhere(queue)
-    return plan(queue, max(requests_needed(queue, case.known("P_wait"), level), LEAST_REQUESTS))
+        return plan_elsewhere(queue, seed_of(case.name))
+    return plan(queue, max(requests_needed(queue, case.known("P_wait"), level), LEAST_REQUESTS), seed_of(case.name))
 
 
 @pytest.mark.parametrize("case", CI_CASES, ids=lambda case: case.name)
 def test_rows_within_their_half_widths(case: Case) -> None:
-    level, chosen = level_of(rows_of(CI_CASES)), plan(queue_of(case), CI_REQUESTS)
+    level, chosen = level_of(rows_of(CI_CASES)), plan(queue_of(case), CI_REQUESTS, seed_of(case.name))
     verdicts = judge(case, chosen, level)
     print(table(case, chosen, verdicts))
     assert not [v.line() for v in verdicts if v.row.compared and not v.passes]

@@ -90,7 +90,9 @@ def requests_of(requests: Sequence[Request]) -> tuple[Requests, list[int]]:
 def run_engine(setup: Setup, cases: Sequence[Sequence[Request]]) -> tuple[FleetRun, StepLog]:
     """Serve several lists of requests as the seeds of one run."""
     pieces: list[StepLog] = []
-    run = run_fleet(fleet_of(setup, [r for c in cases for r in c]), [requests_of(c)[0] for c in cases], 1, pieces.append)
+    run = run_fleet(
+        fleet_of(setup, [r for c in cases for r in c]), [requests_of(c)[0] for c in cases], 1, pieces.append
+    )
     return run, StepLog.joined(pieces)
 
 

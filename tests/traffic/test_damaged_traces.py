@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tracemalloc
 from pathlib import Path
 
 import pytest
 
-from engine.traffic import TraceError, read_trace
+from engine.traffic import read_trace
 from engine.traffic.traces import recording, text, trace
+from tests.traffic.build import AZURE, BURSTGPT, FULL, HEADER, MOONCAKE, RANGE, TOKENS, complaint
 
-HEADER = "arrival_s,prompt_tokens,output_tokens"
-FULL = f"{HEADER},cached_prefix_tokens,priority,class"
-AZURE = "TIMESTAMP,ContextTokens,GeneratedTokens"
-BURSTGPT = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type"
-MOONCAKE = '{"timestamp": .., "input_length": .., "output_length": .., "hash_ids": [..]}'
 FORMATS = (
     f"{FULL.replace('output_tokens,', 'output_tokens[,')}] (requests) or {AZURE} (azure) or {BURSTGPT} (burstgpt) "
     f"or {MOONCAKE} (mooncake)"
 )
-TOKENS = "expected a whole number of tokens"
 NO_NAME = "is not a class name; expected 1 to 60 printable characters"
-RANGE = "expected 1 to 16,777,216 tokens"
-
-
-def complaint(data: bytes | Path, format: str = "auto") -> str:
-    with pytest.raises(TraceError) as error:
-        read_trace(data, format)
-    message = str(error.value)
-    assert "\n" not in message
-    assert len(message) < 500
-    return message
 
 
 def rows(*lines: str, header: str = HEADER) -> bytes:
@@ -168,82 +151,6 @@ def test_a_column_that_burstgpt_does_not_have() -> None:
     )
 
 
-def talk(
-    timestamp: object = 9, input_length: object = 700, output_length: object = 5, hash_ids: object = "[1, 2]"
-) -> str:
-    """A line of a Mooncake trace, each value as JSON text."""
-    return (
-        f'{{"timestamp": {timestamp}, "input_length": {input_length}, "output_length": {output_length}, '
-        f'"hash_ids": {hash_ids}}}'
-    )
-
-
-MS = "expected milliseconds, 0 or more"
-IDS = "is not a list of block ids; expected whole numbers, 0 or more"
-LATEST = "expected 0 to 1,000,000,000 s"
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        (talk("null"), f"timestamp: 'null' is not a number; {MS}"),
-        (talk('"9"'), f"timestamp: '\"9\"' is not a number; {MS}"),
-        (talk("true"), f"timestamp: 'true' is not a number; {MS}"),
-        (talk("-1"), f"timestamp: '-1' is negative; {MS}"),
-        (talk("7"), "timestamp: '7' is earlier than the row above; expected rows in order of time"),
-        (talk("4"), "timestamp: '4' is earlier than the row above; expected rows in order of time"),
-        (talk("1e13"), f"timestamp: '10000000000000.0' is above 1,000,000,000; {LATEST}"),
-        (talk("1e999"), f"timestamp: 'Infinity' is above 1,000,000,000; {LATEST}"),
-        (talk("9" * 400), f"timestamp: '{'9' * 77}...' is above 1,000,000,000; {LATEST}"),
-        (talk(9, 5.5), f"input_length: '5.5' is not a whole number; {TOKENS}"),
-        (talk(9, "false"), f"input_length: 'false' is not a whole number; {TOKENS}"),
-        (talk(9, -5), f"input_length: '-5' is negative; {TOKENS}"),
-        (talk(9, 0), f"input_length: '0' is below 1; {RANGE}"),
-        (talk(9, 16777217), f"input_length: '16777217' is above 16,777,216; {RANGE}"),
-        (talk(9, 5, "[5]"), f"output_length: '[5]' is not a whole number; {TOKENS}"),
-        (talk(9, 5, -1), f"output_length: '-1' is negative; {TOKENS}"),
-        (talk(9, 5, "1e999"), f"output_length: 'Infinity' is not a whole number; {TOKENS}"),
-        (talk(hash_ids="null"), f"hash_ids: 'null' {IDS}"),
-        (talk(hash_ids="[1, true]"), f"hash_ids: '[1, true]' {IDS}"),
-        (talk(hash_ids="[1.0]"), f"hash_ids: '[1.0]' {IDS}"),
-        (talk(hash_ids="[1, -2]"), f"hash_ids: '[1, -2]' {IDS}"),
-        (talk(hash_ids=f"[{2**64}]"), f"hash_ids: '[{2**64}]' {IDS}"),
-        (talk(hash_ids='["a"]'), f"hash_ids: '[\"a\"]' {IDS}"),
-        (talk(hash_ids="{}"), f"hash_ids: '{{}}' {IDS}"),
-        ('{"timestamp": 9, "input_length": 5, "output_length": 5}', f"hash_ids is missing; expected {MOONCAKE}"),
-        ("{}", f"timestamp is missing; expected {MOONCAKE}"),
-        ("[9, 5, 5]", f"'[9, 5, 5]' is not a JSON object; expected {MOONCAKE}"),
-        ("9,5,5", f"'9,5,5' is not JSON; expected {MOONCAKE}"),
-        ("  ", f"'  ' is not JSON; expected {MOONCAKE}"),
-        (talk(5)[:20], f"'{talk(5)[:20]}' is not JSON; expected {MOONCAKE}"),
-        (talk(9) + talk(9), f"'{(talk(9) + talk(9))[:77]}...' is not JSON; expected {MOONCAKE}"),
-        (talk("NaN"), f"'{talk('NaN')}' is not JSON; expected {MOONCAKE}"),
-        (talk("9" * 5000), f"'{talk('9' * 5000)[:77]}...' is not JSON; expected {MOONCAKE}"),
-        (talk(9)[:-1] + ', "timestamp": 9}', f"a key stands twice; expected {MOONCAKE}"),
-        ("[" * 100_000, f"'{'[' * 77}...' is not JSON; expected {MOONCAKE}"),
-        (talk(hash_ids="[" * 900 + "]" * 900), f"hash_ids: '{'[' * 77}...' {IDS}"),
-        (talk(hash_ids=f"[{'1, ' * 400_000}1]"), f"more than 1,000,000 bytes are no row; expected {MOONCAKE}"),
-    ],
-    ids=lambda value: value[:40],
-)
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_a_bad_line_of_mooncake(row: str, message: str, end: str) -> None:
-    """Good lines before it and other faults behind it: the line named is the first bad one, as an editor counts."""
-    lines = [talk(5), "", talk(8, 700, 0), row, "{", talk(-1)]
-    assert complaint(end.join(lines).encode()) == f"trace line 4: {message}"
-
-
-def test_a_mooncake_trace_with_a_bad_first_line_or_no_answers() -> None:
-    assert complaint(talk(input_length=0).encode()) == f"trace line 1: input_length: '0' is below 1; {RANGE}"
-    assert complaint(b'{"timestamp": 1') == f"trace line 1: '{{\"timestamp\": 1' is not JSON; expected {MOONCAKE}"
-    assert complaint(f"{talk(output_length=0)}\n".encode()) == (
-        "trace: no row has output tokens; expected at least one request with an answer"
-    )
-    assert complaint(talk().encode(), "azure") == (
-        f"trace line 1: {talk()!r} is not the header of format azure; expected {AZURE}, or traffic.trace.format auto"
-    )
-
-
 @pytest.mark.parametrize(
     "header",
     [
@@ -341,19 +248,6 @@ def test_faults_are_found_across_blocks(monkeypatch: pytest.MonkeyPatch, size: i
         assert complaint(rows(*lines[:62], bad, *lines[63:])) == f"trace line 64: {message}"
 
 
-@pytest.mark.parametrize("size", [1, 300, 2000])
-def test_faults_of_mooncake_are_found_across_blocks(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(text, "_BLOCK_BYTES", size)
-    lines = [talk(i) for i in range(60)]
-    for bad, message in (
-        (talk(30.5), "timestamp: '30.5' is earlier than the row above; expected rows in order of time"),
-        (talk(32, 0), f"input_length: '0' is below 1; {RANGE}"),
-        ("x", f"'x' is not JSON; expected {MOONCAKE}"),
-    ):
-        data = "\n".join([*lines[:32], bad, *lines[33:]]).encode()
-        assert complaint(data) == f"trace line 33: {message}"
-
-
 def test_reading_needs_little_more_than_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     """The result and a block's worth of scratch, whatever the file's size, with and without a fault at the end."""
     monkeypatch.setattr(text, "_BLOCK_BYTES", 2**16)
@@ -368,108 +262,12 @@ def test_reading_needs_little_more_than_the_file(monkeypatch: pytest.MonkeyPatch
         tracemalloc.stop()
 
 
-MEASURE = """
-import resource, sys
-from pathlib import Path
-from engine.traffic import TraceError, read_trace
-try:
-    print(len(read_trace(Path(sys.argv[1]))))
-except TraceError as error:
-    print(error)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
-"""
-
-
-def large(header: str, row: str, path: Path) -> int:
-    """Write 100 MB of a row, "%d" in it counting up from 100,000,000, and return how many lines there are."""
-    lines, batch, first = 0, 20_000, 100_000_000
-    with path.open("w") as file:
-        if header:
-            lines += 1
-            file.write(f"{header}\n")
-        while file.tell() < 100_000_000:
-            numbers = range(first + lines, first + lines + batch)
-            file.write("".join(f"{row.replace('%d', str(n))}\n" for n in numbers))
-            lines += batch
-    return lines
-
-
-FRESH = ", ".join(f"%d{k}" for k in range(10))
-"""Ids that no other row has, so that all must be remembered."""
-
-
-@pytest.mark.accept
-@pytest.mark.parametrize(
-    ("header", "row", "earlier", "cut"),
-    [
-        (HEADER, "7,1,1", "6.5,1,1", "2 columns instead of 3"),
-        (FULL, "7,1000,200,0,0,chat", "6,1000,200,0,0,chat", "2 columns instead of 6"),
-        (AZURE, "2023-11-16 18:17:03.97996,4808,10", "2023-11-16 18:17:03.9799,4808,10", "2 columns instead of 3"),
-        (BURSTGPT, "%d,ChatGPT,472,18,490,Conversation log", "5,GPT-4,1,1,2,API log", "2 columns instead of 6"),
-        ("", talk("%d", 5000, 5, f"[0, {FRESH}]"), talk(5), "'1,1' is not JSON"),
-        ("", talk(7, 512, 5, "[1]"), talk(5), "'1,1' is not JSON"),
-    ],
-    ids=["requests", "all columns", "azure", "burstgpt", "mooncake", "short lines of mooncake"],
-)
-def test_a_hundred_megabytes_stay_below_one_gigabyte(
-    tmp_path: Path, header: str, row: str, earlier: str, cut: str
-) -> None:
-    """A whole file, a cut one, one that ends out of order, and one without line ends: one clear answer each."""
-    path = tmp_path / "large"
-    lines = large(header, row, path)
-
-    def said() -> str:
-        done = subprocess.run([sys.executable, "-c", MEASURE, path], capture_output=True, text=True, check=True)
-        answer, peak_bytes = done.stdout.splitlines()
-        assert int(peak_bytes) < 1e9
-        return answer
-
-    assert said() == f"{lines - bool(header)}"
-    size = path.stat().st_size
-    for more, answer in (("1,1", f"{cut}; expected "), (earlier, "")):
-        with path.open("a") as file:
-            file.truncate(size)
-            file.write(more)
-        assert said().startswith(f"trace line {lines + 1}: {answer}")
-    assert said().endswith(" is earlier than the row above; expected rows in order of time")
-    path.write_bytes(path.read_bytes().replace(b"\n", b" "))
-    assert said().startswith("trace line 1: ")
-
-
 @pytest.mark.parametrize("filler", ["1", " ", '""', "1,", "é", ".0"])
 def test_an_endless_line_is_not_tried_over_and_over(filler: str) -> None:
     """Two megabytes without a line end: a grammar that backtracks would take hours."""
     expected = complaint(rows("1,5,5", "2,5," + filler * 2_000_000))
     assert expected.startswith("trace line 3: ")
     assert expected.endswith(f"characters are no row; expected {HEADER}")
-
-
-def test_an_endless_line_of_mooncake_is_not_read() -> None:
-    """Wherever it is cut, also within a character."""
-    for filler in ("1", " ", "é", "[", '{"a":'):
-        expected = complaint("\n".join([talk(5), '{"timestamp": 9' + filler * 1_000_000]).encode())
-        assert expected == f"trace line 2: more than 1,000,000 bytes are no row; expected {MOONCAKE}"
-
-
-@pytest.mark.data
-def test_damaged_copies_of_the_real_mooncake_trace(data_dir: Path) -> None:
-    whole = (data_dir / "traces" / "mooncake_conversation_trace.jsonl").read_bytes()
-    lines = whole.split(b"\n")
-
-    def damaged(line: int, new: bytes) -> str:
-        return complaint(b"\n".join([*lines[: line - 1], new, *lines[line:]]))
-
-    assert damaged(5000, lines[99]).startswith("trace line 5000: timestamp: '")
-    assert damaged(5000, lines[99]).endswith(" is earlier than the row above; expected rows in order of time")
-    assert damaged(8000, b"?") == f"trace line 8000: '?' is not JSON; expected {MOONCAKE}"
-    assert damaged(8000, lines[7999].replace(b"hash_ids", b"hashes")) == (
-        f"trace line 8000: hash_ids is missing; expected {MOONCAKE}"
-    )
-    backwards = b"\n".join(reversed(lines[:-1]))
-    assert complaint(backwards).startswith("trace line 8: timestamp: '3534000' is earlier")
-    cut = whole[: len(whole) // 2]
-    assert complaint(cut).startswith(f"trace line {len(cut.splitlines())}: '{{" + '"timestamp": ')
-    assert complaint(cut).endswith(f" is not JSON; expected {MOONCAKE}")
 
 
 @pytest.mark.data
