@@ -16,10 +16,11 @@ from ui.assumptions import assumptions, footer, machines
 from ui.runs import Answer
 from ui.session import Current
 from ui.widgets import sidebar
-from ui.words import METRICS, REASONS, count, listed, percent, plain, seconds
+from ui.words import METRICS, NBSP, REASONS, listed, percent, plain, seconds, sentence
 
 SLUG = "start"
 _SHOWN = "last shown"
+_WAIT = ":material/hourglass_top:"
 _FIRST_THINGS_FIRST_S = 0.15  # the browser draws the first answer before its processor is taken
 _WORTH_SAYING = 0.02  # share without an answer from which on a percentile of the others needs a warning beside it
 
@@ -58,7 +59,7 @@ def _answer(current: Current, scenario: Scenario) -> None:
     status = st.empty()
     show(answer, scenario)
     if not answer.final:
-        _refine(scenario, trace, status, "First answer, from the beginning of each run. The whole run follows")
+        _refine(scenario, trace, status, "First answer, from the beginning of each run; the whole run follows ({}).")
 
 
 def _stale(scenario: Scenario, trace: Trace | None) -> None:
@@ -68,13 +69,14 @@ def _stale(scenario: Scenario, trace: Trace | None) -> None:
     if last is not None:
         with st.container(key="stale"):
             show(Answer(last[0], final=True), last[1])
-    before = " Below is the answer to the settings before." if last is not None else ""
-    _refine(scenario, trace, status, f"A large run, {count(scenario.run.seeds, 'repetition')}.{before}")
+    before = " Below, greyed, is the answer to the settings before." if last is not None else ""
+    _refine(scenario, trace, status, f"Computing a large run ({{}}).{before}")
 
 
 def _refine(scenario: Scenario, trace: Trace | None, status: st.delta_generator.DeltaGenerator, text: str) -> None:
     """Wait for the whole answer, saying so, then draw the page anew. Any change of the inputs ends the waiting."""
     store = runs.shared()
+    status.info(text.format(f"0{NBSP}s"), icon=_WAIT)
     time.sleep(_FIRST_THINGS_FIRST_S)
     while True:
         found = store.whole(scenario, trace)
@@ -82,11 +84,11 @@ def _refine(scenario: Scenario, trace: Trace | None, status: st.delta_generator.
             st.rerun()
         if found.error is not None:
             store.jobs.forget(found.key)
-            status.empty()
-            raise found.error
+            status.error(f"The whole run failed: {plain(sentence(str(found.error)))} Change a setting to try again.")
+            return
         ahead = store.jobs.ahead(found)
-        waiting = f"busy, {ahead} ahead" if ahead else f"{found.running_s:.0f} s"
-        status.info(f"{text} ({waiting}).", icon=":material/hourglass_top:")
+        waiting = f"busy, {ahead} ahead" if ahead else f"{found.running_s:.0f}{NBSP}s"
+        status.info(text.format(waiting), icon=_WAIT)
         time.sleep(0.1)
 
 
@@ -95,7 +97,7 @@ def show(answer: Answer, scenario: Scenario) -> None:
     story = answer.story
     parts.headline(verdict.headline(story, scenario))
     st.markdown(verdict.explanation(story))
-    _tiles(story)
+    _tiles(story, answer.final)
     st.caption(machines(story, scenario))
     horizon = scenario.run.horizon_s or float(story.summary["run"]["horizon_s"])
     warmup = scenario.run.warmup_s
@@ -141,12 +143,12 @@ def _waits_and_refusals(story: Story, horizon_s: float, warmup_s: float) -> None
             st.markdown(verdict.refusals_sentence(story))
 
 
-def _tiles(story: Story) -> None:
+def _tiles(story: Story, final: bool) -> None:
     promise, tail = story.promise, story.tail
     word, term = METRICS[tail.metric]
     first, second, third = st.columns(3)
     against = f"promise {seconds(promise.objective.threshold_s)}" if promise else "nothing promised"
-    missing = tail.unanswered / (tail.answered + tail.unanswered) if tail.unanswered else 0.0
+    missing = tail.unanswered / (tail.answered + tail.unanswered) if final and tail.unanswered else 0.0
     first.metric(
         f"{word[:1].upper()}{word[1:]}, slowest 5 % ({term} p95)",
         seconds(tail.p95) if tail.p95 is not None else "–",

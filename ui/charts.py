@@ -18,8 +18,7 @@ from engine.outcome.course import Arrivals, Latencies, Refusals
 from ui.words import NBSP, REASONS, digits, seconds
 
 # The front end replaces these by the theme's chart colours and text, light or dark (see .streamlit/config.toml).
-BLUE, ORANGE, GREEN, PURPLE, YELLOW, RED = (f"#00000{i}" for i in range(1, 7))
-TEXT = "#000036"
+BLUE, ORANGE, GREEN, PURPLE, YELLOW, RED, TEXT = (f"#00000{i}" for i in range(1, 8))
 REASON_COLOURS = {"queue_full": ORANGE, "too_long": PURPLE, "rate_limited": YELLOW, "shed": GREEN, "codel": RED}
 _PATTERNS = ("", "/", "x", ".", "-", "+", "|")
 """A second code beside colour for stacked bars."""

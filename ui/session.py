@@ -46,8 +46,10 @@ class State:
     values: dict[str, Value] = field(default_factory=dict)
     """The controls' values when the last run read them."""
     trouble: Trouble | None = None
-    uploads: int = 0
-    """How many uploaded files were dealt with, or put aside."""
+    loads: int = 0
+    """How many times the base was changed."""
+    upload_error: str = ""
+    """What is wrong with the file that was uploaded last."""
 
 
 @dataclass(frozen=True)
@@ -96,20 +98,28 @@ def load(base: Scenario, name: str | None) -> None:
     for key in controls(state.base):
         for widget in (key, slider_key(key)):
             st.session_state.pop(widget, None)
-    state.base, state.preset, state.trouble = base, name, None
+    state.base, state.preset, state.trouble, state.upload_error = base, name, None, ""
     for key, control in controls(base).items():
         st.session_state[key] = control.value
         if control.stops:
             st.session_state[slider_key(key)] = control.nearest_stop(float(control.value))
     st.session_state[PRESET] = name
     state.values = values(base)
-    state.uploads += 1
+    state.loads += 1
 
 
 def state() -> State:
     """What this session remembers; after `current`."""
     found: State = st.session_state[_STATE]
     return found
+
+
+def present() -> Scenario:
+    """The scenario that the controls show; the base where they don't go together. In a callback."""
+    try:
+        return apply(state().base, values(state().base))
+    except ScenarioError:
+        return state().base
 
 
 def slider_key(key: str) -> str:

@@ -86,6 +86,7 @@ def _context(story: Story) -> str:
             then = _broken_then(promise)
             if then is not None and then > _WORSE * _broken(promise):
                 return f"In the {_busiest(promise)} it is {fraction(then)}."
+            return sentence(f"on average {requests(offered)} arrive, {can}")
         case "busiest" if promise is not None:
             return f"On average it looks fine: {fraction(_broken(promise))}."
         case "unpromised":

@@ -6,7 +6,7 @@ from typing import Literal
 
 import streamlit as st
 
-from engine.scenario import Scenario, describe
+from engine.scenario import Scenario, ScenarioError, describe
 from engine.scenario.paths import changes
 from engine.scenario.presets import preset, presets
 from engine.traffic import TraceError
@@ -14,7 +14,7 @@ from ui import session, traces
 from ui.controls import Control, burstiness_word, controls, position
 from ui.frame import TITLE
 from ui.session import Current
-from ui.words import count, digits, listed, moment, plain, rate, seconds
+from ui.words import count, digits, listed, moment, plain, rate, seconds, sentence
 
 _MOST_CHANGES = 3
 _BOX_PX = 104
@@ -43,7 +43,7 @@ def sidebar(current: Current) -> None:
                 _pair(drawn["slo.0.threshold_s"], drawn["target_percent"])
         _link(current)
         _changed(current)
-        _upload(current)
+        _upload()
 
 
 def _presets(current: Current) -> None:
@@ -206,26 +206,27 @@ def _show(value: object) -> str:
     return plain(value) if isinstance(value, str) and len(value) < 30 else "…" if isinstance(value, str) else ""
 
 
-def _upload(current: Current) -> None:
+def _upload() -> None:
+    state = session.state()
     with st.expander("Replay a trace of your own"):
         st.caption(
-            "A CSV file with the header `arrival_s,prompt_tokens,output_tokens` or an Azure trace "
-            "(`TIMESTAMP,ContextTokens,GeneratedTokens`). It stays in this server's memory."
+            "A CSV file with the columns arrival_s, prompt_tokens, output_tokens, or an Azure trace with TIMESTAMP, "
+            "ContextTokens, GeneratedTokens. It stays in this server's memory."
         )
-        key = f"trace {session.state().uploads}"
-        file = st.file_uploader("Trace", key=key, label_visibility="collapsed")
-        if file is None:
-            return
-        try:
-            kept = traces.shared().put(file.getvalue(), file.name)
-        except TraceError as error:
-            st.error(f"{plain(sentence_of(error))} The scenario is as before.", icon=":material/error:")
-            return
-        session.load(traces.replaying(current.scenario or current.base, kept.trace), None)
-        st.rerun()
+        key = f"trace {state.loads}"  # a new box once the file is taken: it isn't needed any more
+        st.file_uploader("Trace", key=key, label_visibility="collapsed", on_change=_take_file, args=(key,))
+    if state.upload_error:
+        st.error(f"{plain(sentence(state.upload_error))} The scenario is as before.", icon=":material/error:")
 
 
-def sentence_of(error: Exception) -> str:
-    """An error's message with a full stop."""
-    text = str(error)
-    return text if text.endswith(".") else f"{text}."
+def _take_file(key: str) -> None:
+    """Replay an uploaded file, or say what is wrong with it and change nothing."""
+    file, state = st.session_state[key], session.state()
+    state.upload_error = ""
+    if file is None:
+        return
+    try:
+        kept = traces.shared().put(file.getvalue(), file.name)
+        session.load(traces.replaying(session.present(), kept.trace), None)
+    except (TraceError, ScenarioError) as error:
+        state.upload_error = str(error)

@@ -84,7 +84,7 @@ def fraction(share: float) -> str:
     """A share as people say it: "1 in 6", "2 in 3", "nobody", "nearly everybody"."""
     if share <= 0:
         return "nobody"
-    if share >= 0.995:
+    if share >= 0.965:
         return "everybody" if share >= 1 else "nearly everybody"
     if share < 0.29:
         return f"1 in {digits(round(1 / share), 2)}"

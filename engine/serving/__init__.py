@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .attempts import Attempts
-from .fleet import Fleet, FleetRun, run_fleet
+from .fleet import Fleet, FleetRun, run_fleet, run_users
 from .lanes import LIMITS, UNLIMITED, Deadlines, Lanes, Served, StepLog
 from .lockstep import Lockstep
 from .split import ROUTERS
@@ -31,4 +31,5 @@ __all__ = [
     "Sink",
     "StepLog",
     "run_fleet",
+    "run_users",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,9 @@ class Book:
         self.arrival = lanes.arrival_s
         self.prompt, self.output, self.cached = lanes.prompt_tokens, lanes.output_tokens, lanes.cached_prefix_tokens
         self.rank = lanes.rank
-        self.has_prefix = bool(self.cached.any())
-        self.size: Ints = self.prompt - self.cached if self.has_prefix else self.prompt
+        self.has_prefix = bool(self.cached.any() if lanes.closed is None else lanes.closed.cached_prefix_tokens.any())
+        own = self.has_prefix or lanes.closed is not None
+        self.size: Ints = self.prompt - self.cached if own else self.prompt
         """Tokens to prefill, before any preemption."""
         self.total = self.arrival.size
         self.scheduled, self.first, self.finish = np.full((3, self.total), np.nan)
@@ -39,7 +40,7 @@ class Book:
         self.since: Floats | None = None  # when each last began to decode; where a policy lets decoding requests stall
         self.stalls: list[tuple[Floats, Floats, NDArray[np.int32]]] = []  # gap, its end, lane
 
-    def last_admitted(self, request: Ints) -> Ints:
+    def last_admitted(self, request: NDArray[np.signedinteger[Any]]) -> NDArray[np.signedinteger[Any]]:
         """A number by which requests can be compared: highest for the least urgent, of those the one admitted last."""
         if self.rank is None:
             return request
@@ -121,7 +122,7 @@ class Book:
                 request, now = request[~late], now[~late]
         self.finish[request] = now
 
-    def served(self, refused: Bools, spending: Spending | None) -> Served:
+    def served(self, refused: Bools, asked: Ints, spending: Spending | None) -> Served:
         """Everything that happened."""
         none = (np.empty(0), np.empty(0), np.empty(0, np.int32))
         gap, gap_end, gap_lane = (np.concatenate(column) for column in zip(*self.stalls or [none], strict=True))
@@ -139,4 +140,5 @@ class Book:
             stall_gaps=gap,
             stall_gap_end_s=gap_end,
             stall_gap_lane=gap_lane,
+            asked=asked,
         )

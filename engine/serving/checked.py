@@ -26,16 +26,15 @@ class CheckedQueue(Queue):
         super().__init__(lanes, state, book)
         count, total = lanes.count, book.total
         self.rank = lanes.rank if lanes.rank is not None else np.zeros(total, np.int64)
-        self.classes = int(self.rank.max(initial=0)) + 1
+        ranks = self.rank if lanes.closed is None else lanes.closed.rank
+        self.classes = int(ranks.max(initial=0)) + 1
         self.next = self.head  # the next arrival to check
-        lane = np.repeat(np.arange(count), np.diff(lanes.start))
-        sizes = np.bincount(lane * self.classes + self.rank, minlength=count * self.classes)
-        self.head = (np.cumsum(sizes) - sizes).reshape(count, self.classes)
+        self.head = lanes.start[:-1, None] + total * np.arange(self.classes)
         self.tail = self.head.copy()
         self.last = lanes.start[1:] - 1  # the sentinel
         self.n_back = np.zeros((count, self.classes), np.int64)
         self.back = np.empty((count, self.classes, 0), np.int64)
-        self.order = np.zeros(total, np.int64)
+        self.order = np.zeros(total * self.classes, np.int64)
         self.refused = np.zeros(total, np.bool_)
         self.limit, self.token_limit = lanes.max_outstanding, lanes.max_queued_tokens
         self.queued: Ints = np.zeros(count, np.int64)  # prompt tokens of waiting requests that have no token yet
@@ -57,13 +56,14 @@ class CheckedQueue(Queue):
         """Check the arrivals up to now, let those go whose deadline has passed, and refresh who waits."""
         s, book = self.s, self.book
         ta = book.arrival.take(self.next)
-        self._check((ta <= s.t) & (ta < np.inf), s.t, strict=False)
+        now = np.minimum(s.t, s.hz)
+        self._check((ta <= now) & (ta < np.inf), now, strict=False)
         if self.timed:
-            self._expire(np.minimum(s.t, s.hz))
+            self._expire(now)
         self.ta = book.arrival.take(self.next)
-        self.wait = (self.head < self.tail).any(axis=1)
+        self.wait = _any(self.head < self.tail)
         if self.preempted:
-            self.wait |= self.n_back.any(axis=1)
+            self.wait |= _any(self.n_back > 0)
 
     def arrive(self, until: Floats) -> None:
         """Let arrivals before ``until``, seconds, see the requests that are there now."""
@@ -95,17 +95,18 @@ class CheckedQueue(Queue):
             self.preempted -= int(np.count_nonzero(again))
         if self.token_limit is not None:
             self.queued[i] -= np.where(np.isnan(self.book.first.take(request)), self.book.prompt.take(request), 0)
-        wait = (self.head[i] < self.tail[i]).any(axis=1)
+        wait = _any(self.head[i] < self.tail[i])
         if self.preempted:
-            wait |= self.n_back[i].any(axis=1)
+            wait |= _any(self.n_back[i] > 0)
         self.wait[i] = wait
 
     def push_front(self, i: Ints, request: Ints) -> None:
         """Put a preempted request before its class in each lane of ``i`` (no repeats)."""
         rank = self.rank[request]
         depth = self.n_back[i, rank]
-        if depth.max() >= self.back.shape[2]:
-            more = np.full((*self.n_back.shape, max(4, self.back.shape[2])), -1, np.int64)
+        deepest = self.back.shape[-1]
+        if depth.max() >= deepest:
+            more = np.full((*self.n_back.shape, max(4, deepest)), -1, np.int64)
             self.back = np.concatenate([self.back, more], axis=2)
         self.back[i, rank, depth] = request
         self.n_back[i, rank] = depth + 1
@@ -149,7 +150,7 @@ class CheckedQueue(Queue):
                 due = self.book.arrival.take(request) + self.patience
                 np.minimum(expiry, np.where(head < self.tail[:, c], due, np.inf), out=expiry)
         if self.preempted:
-            i = self.n_back.any(axis=1).nonzero()[0]
+            i = _any(self.n_back > 0).nonzero()[0]
             expiry[i] = np.minimum(expiry[i], self._back_due(i).min(axis=(1, 2)))
         return expiry
 
@@ -162,7 +163,7 @@ class CheckedQueue(Queue):
         waits = self.head[i] < self.tail[i]
         if self.preempted:
             waits |= self.n_back[i] > 0
-        return waits.argmax(axis=1)
+        return np.asarray(waits.argmax(axis=1), np.int64)
 
     def _check(self, due: Bools, until: Floats, strict: bool) -> None:
         """Let in or refuse the arrivals of the lanes that have one ``due`` before ``until`` (or at it, not ``strict``)."""
@@ -194,17 +195,7 @@ class CheckedQueue(Queue):
     def _let_in(self, i: Ints, count: Ints) -> None:
         """The next ``count`` arrivals of each lane of ``i`` come in until a limit is reached."""
         first = self.next.take(i)
-        accepted = count
-        if self.limit is not None:
-            waiting = (self.tail[i] - self.head[i] + self.n_back[i]).sum(axis=1)
-            room = self.limit.take(i) - self.s.running.take(i) - waiting
-            accepted = np.minimum(accepted, np.maximum(room, 0))
-        if self.token_limit is not None:
-            # The j-th is let in while the prompts queued before it are below the limit.
-            before = self.prompts_before
-            most = before.take(first) + self.token_limit.take(i) - self.queued.take(i)
-            accepted = np.minimum(accepted, np.maximum(np.searchsorted(before, most, side="left") - first, 0))
-            self.queued[i] += before.take(first + accepted) - before.take(first)
+        accepted = self._accepted(i, first, count)
         request = _ranges(first, accepted)
         lane = np.repeat(i, accepted)
         for c in range(self.classes):
@@ -215,6 +206,20 @@ class CheckedQueue(Queue):
             np.add.at(self.tail[:, c], at, 1)
         self.refused[_ranges(first + accepted, count - accepted)] = True
         self.next[i] = first + count
+
+    def _accepted(self, i: Ints, first: Ints, count: Ints) -> Ints:
+        """How many of the next ``count`` arrivals of each lane of ``i``, beginning with request ``first``, are let in."""
+        if self.limit is not None:
+            waiting = (self.tail[i] - self.head[i] + self.n_back[i]).sum(axis=1)
+            room = self.limit.take(i) - self.s.running.take(i) - waiting
+            count = np.minimum(count, np.maximum(room, 0))
+        if self.token_limit is not None:
+            # The j-th is let in while the prompts queued before it are below the limit.
+            before = self.prompts_before
+            most = before.take(first) + self.token_limit.take(i) - self.queued.take(i)
+            count = np.minimum(count, np.maximum(np.searchsorted(before, most, side="left") - first, 0))
+            self.queued[i] += before.take(first + count) - before.take(first)
+        return count
 
     def _count(self, i: Ints, until: Floats, strict: Bools) -> Ints:
         """How many arrivals are due, by bisection in each lane's own part of the flat array."""
@@ -242,6 +247,7 @@ class CheckedQueue(Queue):
                 if not i.size:
                     break
                 book.dropped[request[i]] = due[i]
+                self.ended(i, request[i], due[i])
                 self.head[i, c] += 1
                 self.queued[i] -= book.prompt[request[i]]
         if self.preempted:
@@ -255,7 +261,7 @@ class CheckedQueue(Queue):
         return np.where(there, due, np.inf)
 
     def _expire_preempted(self, now: Floats) -> None:
-        i = self.n_back.any(axis=1).nonzero()[0]
+        i = _any(self.n_back > 0).nonzero()[0]
         due = self._back_due(i)
         gone = due <= now[i][:, None, None]
         if not np.count_nonzero(gone):
@@ -263,6 +269,7 @@ class CheckedQueue(Queue):
         lane, rank, depth = gone.nonzero()
         request = self.back[i[lane], rank, depth]
         self.book.dropped[request] = due[gone]
+        self.ended(i[lane], request, due[gone])
         fresh = np.isnan(self.book.first[request])
         np.subtract.at(self.queued, i[lane], np.where(fresh, self.book.prompt[request], 0))
         # Those that stay move together, in their order.
@@ -281,6 +288,11 @@ def is_needed(lanes: Lanes) -> bool:
         or lanes.rank is not None
         or lanes.deadlines.while_waiting < np.inf
     )
+
+
+def _any(flags: Bools) -> Bools:
+    """(lanes,): whether any class of a lane's is flagged."""
+    return np.asarray(flags.any(axis=1), np.bool_)
 
 
 def _ranges(start: Ints, count: Ints) -> Ints:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.machine import ReplicaModel
 from engine.scenario import Batching, Scenario
-from engine.traffic import Requests
+from engine.traffic import Requests, Users
 
 from .attempts import Attempts
-from .gathering import Gathering
-from .lanes import Deadlines, Floats, Ints
+from .gathering import Gathering, OpenGathering
+from .lanes import Deadlines, Floats, Ints, Served
 from .steplog import Sink
+from .users import ClosedGathering
 
 BATCH_REQUESTS = 3_000_000
 BATCH_LANES = 1024
@@ -34,7 +35,7 @@ class Fleet:
     max_queued_tokens: int | None = None
     rate_limit: tuple[float, float] | None = None
     """Tokens a second, and how many the bucket holds."""
-    deadlines: Deadlines = Deadlines()
+    deadlines: Deadlines = field(default_factory=Deadlines)
     ignores_clients: bool = False
     """Whether the server goes on with requests whose client has given up."""
     horizon_s: float | None = None
@@ -86,23 +87,32 @@ def run_fleet(fleet: Fleet, requests: Sequence[Requests], first_seed: int, sink:
     ``sink`` is given the steps as they come, in pieces; a lane's pieces are in order of time. The result depends on the
     fleet, the requests and the seeds alone, not on which lanes run together.
     """
-    gathering = Gathering(fleet, requests)
+    gathering = OpenGathering(fleet, requests)
     gathering.route(first_seed)
-    gaps, gap_ends, gap_lanes = [], [], []
+    served, before = [], []
     for lo, hi in _batches(np.diff(gathering.seed_start), fleet.replicas):
-        served = gathering.run(lo, hi, sink)
-        gaps.append(served.stall_gaps)
-        gap_ends.append(served.stall_gap_end_s)
-        gap_lanes.append(served.stall_gap_lane + np.int32(lo * fleet.replicas))
+        served.append(gathering.run(lo, hi, sink))
+        before.append(lo * fleet.replicas)
+    return _gathered(fleet, gathering, served, before)
+
+
+def run_users(fleet: Fleet, users: Sequence[Users], backoff_s: float, sink: Sink = lambda log: None) -> FleetRun:
+    """Serve each seed's users in a closed loop; after a refusal a user waits ``backoff_s`` seconds more."""
+    gathering = ClosedGathering(fleet, users, backoff_s)
+    served = gathering.run(sink)
+    return _gathered(fleet, gathering, [served], [0])
+
+
+def _gathered(fleet: Fleet, gathering: Gathering, served: list[Served], before: list[int]) -> FleetRun:
     attempts = gathering.finish_up()
-    horizon = _last_events(attempts) if fleet.horizon_s is None else np.full(len(requests), fleet.horizon_s)
+    seeds = attempts.seeds
     return FleetRun(
         attempts,
-        np.concatenate(gaps),
-        np.concatenate(gap_ends),
-        np.concatenate(gap_lanes),
+        np.concatenate([s.stall_gaps for s in served]),
+        np.concatenate([s.stall_gap_end_s for s in served]),
+        np.concatenate([s.stall_gap_lane + np.int32(n) for s, n in zip(served, before, strict=True)]),
         fleet.replicas,
-        horizon,
+        _last_events(attempts) if fleet.horizon_s is None else np.full(seeds, fleet.horizon_s),
     )
 
 

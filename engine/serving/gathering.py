@@ -23,22 +23,15 @@ if TYPE_CHECKING:
 
 
 class Gathering:
-    """Every request of a run and what is known of it so far; all columns (n,), seed after seed."""
+    """Every attempt of a run and what is known of it so far; all columns (n,), seed after seed."""
 
-    def __init__(self, fleet: Fleet, requests: Sequence[Requests]) -> None:
-        self.fleet = fleet
-        sizes = [r.arrival_s.size for r in requests]
-        self.seed_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        self.arrival: Floats = _column(requests, "arrival_s", np.float64)
-        self.prompt: NDArray[np.int32] = _column(requests, "prompt_tokens", np.int32)
-        self.output: NDArray[np.int32] = _column(requests, "output_tokens", np.int32)
-        if fleet.batching.reserve_output_tokens is not None:
-            self.output = np.minimum(self.output, np.int32(fleet.batching.reserve_output_tokens))
-        self.cached: NDArray[np.int32] = _column(requests, "cached_prefix_tokens", np.int32)
-        self.class_id: NDArray[np.int16] = _column(requests, "class_id", np.int16)
-        self.priority: NDArray[np.int32] = _column(requests, "priority", np.int32)
-        self.class_names = requests[0].class_names
-        n = self.arrival.size
+    def __init__(self, fleet: Fleet, seed_start: Ints) -> None:
+        self.fleet, self.seed_start = fleet, seed_start
+        n = int(seed_start[-1])
+        self.arrival: Floats = np.empty(0)
+        self.prompt = self.output = self.cached = self.priority = np.empty(0, np.int32)
+        self.class_id: NDArray[np.int16] = np.empty(0, np.int16)
+        self.class_names: tuple[str, ...] = ()
         self.replica = np.zeros(n, np.int32)
         self.scheduled, self.first, self.finish = np.full((3, n), np.nan)
         self.dropped: Floats = np.full(n, np.nan) if fleet.deadlines.while_waiting < np.inf else np.empty(0)
@@ -49,100 +42,20 @@ class Gathering:
         self.preemptions = np.zeros(n, np.int32)
         self.last_token, self.stall_gap = np.zeros((2, n))
 
-    def route(self, first_seed: int) -> None:
-        """Pass the gateway, choose replicas, and refuse what could never finish there."""
-        fleet, split = self.fleet, ROUTERS[self.fleet.routing]
-        for i, (lo, hi) in enumerate(zip(self.seed_start, self.seed_start[1:], strict=False)):
-            part, passed = slice(lo, hi), np.ones(hi - lo, np.bool_)
-            if fleet.rate_limit is not None:
-                passed = ~rate_limited(self.arrival[part], *fleet.rate_limit)
-                self.replica[part] = -1
-                self._refuse(lo + np.flatnonzero(~passed), RATE_LIMITED)
-            routed = lo + np.flatnonzero(passed) if fleet.rate_limit is not None else part
-            self.replica[routed] = split(int(passed.sum()), fleet.replicas, first_seed + i)
-        self._refuse(np.flatnonzero(self._too_long() & (self.state != REJECTED)), TOO_LONG)
-
-    def _too_long(self) -> NDArray[np.bool_]:
+    def too_long(self, prompt: NDArray[Any], output: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which requests could never finish in the replica, with answers cut to what is reserved for them."""
         model, reserved = self.fleet.model, self.fleet.batching.reserve_output_tokens
-        answer = self.output if reserved is None else np.int32(reserved)
-        refused: NDArray[np.bool_] = self.prompt + answer > (model.kv_capacity_tokens or UNLIMITED)
-        return refused | (self.prompt + self.output > (model.context_limit or UNLIMITED))
+        answer = output if reserved is None else np.int32(reserved)
+        refused: NDArray[np.bool_] = prompt + answer > (model.kv_capacity_tokens or UNLIMITED)
+        return refused | (prompt + output > (model.context_limit or UNLIMITED))
 
-    def _refuse(self, entry: Ints, reason: int) -> None:
+    def refuse(self, entry: Ints, reason: int) -> None:
+        """These attempts are refused for ``reason``."""
         self.state[entry] = REJECTED
         self.reason[entry] = reason
 
-    def run(self, lo: int, hi: int, sink: Sink) -> Served:
-        """Serve seeds lo..hi-1 as one batch of lanes and take their outcomes over."""
-        replicas = self.fleet.replicas
-        part = slice(int(self.seed_start[lo]), int(self.seed_start[hi]))
-        entry = np.flatnonzero(self.state[part] != REJECTED)
-        seed = np.repeat(np.arange(hi - lo), np.diff(self.seed_start[lo : hi + 1]))
-        lane = (seed * replicas + self.replica[part])[entry]
-        count = (hi - lo) * replicas
-        if count <= 1 << 16:
-            lane = lane.astype(np.uint16)  # NumPy's stable sort of 16-bit keys is a radix sort
-        order = np.argsort(lane, kind="stable")
-        entry = entry[order] + part.start
-        sizes = np.bincount(lane, minlength=count)
-        start = np.concatenate([[0], np.cumsum(sizes + 1)]).astype(np.int64)
-        at = np.arange(entry.size) + lane[order]  # one sentinel for every lane before
-
-        def numbered(log: StepLog) -> None:
-            log.lane += lo * replicas
-            sink(log)
-
-        served = Lockstep(self._lanes(start, at, entry), numbered).run()
-        self._take(served, at, entry)
-        return served
-
-    def _lanes(self, start: Ints, at: Ints, entry: Ints) -> Lanes:
-        count, total = start.size - 1, int(start[-1])
-
-        def flat(values: NDArray[Any], sentinel: int = 1) -> Ints:
-            out = np.full(total, sentinel, np.int64)
-            out[at] = values[entry]
-            return out
-
-        def each(value: int | None) -> Ints:
-            return np.full(count, UNLIMITED if value is None else value, np.int64)
-
-        arrival = np.full(total, np.inf)
-        arrival[at] = self.arrival[entry]
-        fleet, model, b = self.fleet, self.fleet.model, self.fleet.batching
-        urgency, rank = np.unique(self.priority[entry], return_inverse=True)
-        ranks = None
-        if urgency.size > 1:
-            ranks = np.zeros(total, np.int64)
-            ranks[at] = rank
-        return Lanes(
-            arrival_s=arrival,
-            prompt_tokens=flat(self.prompt),
-            output_tokens=flat(self.output),
-            cached_prefix_tokens=flat(self.cached, 0) if self.cached.any() else np.zeros(total, np.int64),
-            start=start,
-            horizon_s=np.full(count, np.inf if fleet.horizon_s is None else fleet.horizon_s),
-            base=model.base,
-            base_at=np.zeros(count, np.int64),
-            seq_s=np.full(count, model.seq_s),
-            kv_token_s=np.full(count, model.kv_token_s),
-            prefill_pair_s=np.full(count, model.prefill_pair_s),
-            kv_capacity_tokens=each(model.kv_capacity_tokens),
-            max_num_seqs=each(b.max_num_seqs),
-            max_num_batched_tokens=each(b.max_num_batched_tokens),
-            kv_policy=b.kv_policy,
-            policy=b.policy,
-            max_outstanding=None if fleet.max_outstanding is None else each(fleet.max_outstanding),
-            max_queued_tokens=None if fleet.max_queued_tokens is None else each(fleet.max_queued_tokens),
-            rank=ranks,
-            deadlines=fleet.server_deadlines,
-            watermark=b.watermark,
-            reserve_output_tokens=b.reserve_output_tokens,
-            batch_wait_s=b.batch_wait_s,
-            keep_account=fleet.deadlines.while_waiting < np.inf,
-        )
-
-    def _take(self, served: Served, at: Ints, entry: Ints) -> None:
+    def take(self, served: Served, at: Ints, entry: Ints) -> None:
+        """Attempts ``entry`` fared as numbers ``at`` of a batch of lanes did."""
         self.scheduled[entry] = served.scheduled_s[at]
         self.first[entry] = served.first_token_s[at]
         finish = served.finish_s[at]
@@ -159,7 +72,42 @@ class Gathering:
             self.spent_tokens[entry] = served.spent_tokens[at]
             self.spent_s[entry] = served.spent_s[at]
         if served.refused.size:
-            self._refuse(entry[served.refused[at]], QUEUE_FULL)
+            self.refuse(entry[served.refused[at]], QUEUE_FULL)
+
+    def lanes(self, start: Ints, arrival: Floats, prompt: Ints, output: Ints, cached: Ints, **more: Any) -> Lanes:
+        """The fleet's settings for lanes whose requests begin at ``start``; see ``Lanes``."""
+        fleet, model, b = self.fleet, self.fleet.model, self.fleet.batching
+        count = start.size - 1
+
+        def each(value: int | None) -> Ints:
+            return np.full(count, UNLIMITED if value is None else value, np.int64)
+
+        return Lanes(
+            arrival_s=arrival,
+            prompt_tokens=prompt,
+            output_tokens=output,
+            cached_prefix_tokens=cached,
+            start=start,
+            horizon_s=np.full(count, np.inf if fleet.horizon_s is None else fleet.horizon_s),
+            base=model.base,
+            base_at=np.zeros(count, np.int64),
+            seq_s=np.full(count, model.seq_s),
+            kv_token_s=np.full(count, model.kv_token_s),
+            prefill_pair_s=np.full(count, model.prefill_pair_s),
+            kv_capacity_tokens=each(model.kv_capacity_tokens),
+            max_num_seqs=each(b.max_num_seqs),
+            max_num_batched_tokens=each(b.max_num_batched_tokens),
+            kv_policy=b.kv_policy,
+            policy=b.policy,
+            max_outstanding=None if fleet.max_outstanding is None else each(fleet.max_outstanding),
+            max_queued_tokens=None if fleet.max_queued_tokens is None else each(fleet.max_queued_tokens),
+            deadlines=fleet.server_deadlines,
+            watermark=b.watermark,
+            reserve_output_tokens=b.reserve_output_tokens,
+            batch_wait_s=b.batch_wait_s,
+            keep_account=fleet.deadlines.while_waiting < np.inf,
+            **more,
+        )
 
     def finish_up(self) -> Attempts:
         """All attempts with their outcomes, deadlines judged."""
@@ -185,6 +133,83 @@ class Gathering:
         self.reason[late] = reason[late]
         self.dropped[late] = ended[late]
         self.finish[late] = np.nan
+
+
+class OpenGathering(Gathering):
+    """Requests whose times are known before: each seed's are split over the replicas, then everything runs."""
+
+    def __init__(self, fleet: Fleet, requests: Sequence[Requests]) -> None:
+        sizes = [r.arrival_s.size for r in requests]
+        super().__init__(fleet, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+        self.arrival = _column(requests, "arrival_s", np.float64)
+        self.prompt = _column(requests, "prompt_tokens", np.int32)
+        self.output = _column(requests, "output_tokens", np.int32)
+        if fleet.batching.reserve_output_tokens is not None:
+            self.output = np.minimum(self.output, np.int32(fleet.batching.reserve_output_tokens))
+        self.cached = _column(requests, "cached_prefix_tokens", np.int32)
+        self.class_id = _column(requests, "class_id", np.int16)
+        self.priority = _column(requests, "priority", np.int32)
+        self.class_names = requests[0].class_names
+
+    def route(self, first_seed: int) -> None:
+        """Pass the gateway, choose replicas, and refuse what could never finish there."""
+        fleet, split = self.fleet, ROUTERS[self.fleet.routing]
+        for i, (lo, hi) in enumerate(zip(self.seed_start, self.seed_start[1:], strict=False)):
+            part, passed = slice(lo, hi), np.ones(hi - lo, np.bool_)
+            if fleet.rate_limit is not None:
+                passed = ~rate_limited(self.arrival[part], *fleet.rate_limit)
+                self.replica[part] = -1
+                self.refuse(lo + np.flatnonzero(~passed), RATE_LIMITED)
+            routed = lo + np.flatnonzero(passed) if fleet.rate_limit is not None else part
+            self.replica[routed] = split(int(passed.sum()), fleet.replicas, first_seed + i)
+        self.refuse(np.flatnonzero(self.too_long(self.prompt, self.output) & (self.state != REJECTED)), TOO_LONG)
+
+    def run(self, lo: int, hi: int, sink: Sink) -> Served:
+        """Serve seeds lo..hi-1 as one batch of lanes and take their outcomes over."""
+        replicas = self.fleet.replicas
+        part = slice(int(self.seed_start[lo]), int(self.seed_start[hi]))
+        entry = np.flatnonzero(self.state[part] != REJECTED)
+        seed = np.repeat(np.arange(hi - lo), np.diff(self.seed_start[lo : hi + 1]))
+        lane = (seed * replicas + self.replica[part])[entry]
+        count = (hi - lo) * replicas
+        if count <= 1 << 16:
+            lane = lane.astype(np.uint16)  # NumPy's stable sort of 16-bit keys is a radix sort
+        order = np.argsort(lane, kind="stable")
+        entry = entry[order] + part.start
+        sizes = np.bincount(lane, minlength=count)
+        start = np.concatenate([[0], np.cumsum(sizes + 1)]).astype(np.int64)
+        at = np.arange(entry.size) + lane[order]  # one sentinel for every lane before
+        served = Lockstep(self._lanes(start, at, entry), numbered(sink, lo * replicas)).run()
+        self.take(served, at, entry)
+        return served
+
+    def _lanes(self, start: Ints, at: Ints, entry: Ints) -> Lanes:
+        total = int(start[-1])
+
+        def flat(values: NDArray[Any], sentinel: int = 1) -> Ints:
+            out = np.full(total, sentinel, np.int64)
+            out[at] = values[entry]
+            return out
+
+        arrival = np.full(total, np.inf)
+        arrival[at] = self.arrival[entry]
+        urgency, rank = np.unique(self.priority[entry], return_inverse=True)
+        ranks = None
+        if urgency.size > 1:
+            ranks = np.zeros(total, np.int64)
+            ranks[at] = rank
+        cached = flat(self.cached, 0) if self.cached.any() else np.zeros(total, np.int64)
+        return self.lanes(start, arrival, flat(self.prompt), flat(self.output), cached, rank=ranks)
+
+
+def numbered(sink: Sink, before: int) -> Sink:
+    """``sink`` with lanes numbered over all batches: ``before`` lanes went before this one's."""
+
+    def take(log: StepLog) -> None:
+        log.lane += before
+        sink(log)
+
+    return take
 
 
 def _column(requests: Sequence[Requests], name: str, kind: type[np.generic]) -> NDArray[Any]:

@@ -36,7 +36,8 @@ class OnDemand:
 
     def limit(self, i: Ints) -> Floats | Ints:
         """What newcomers to lanes that already run something must stay within, tokens, not rounded."""
-        return self.s.cap.take(i) * (1 - self.watermark) if self.watermark else self.s.cap.take(i)
+        cap = self.s.cap.take(i)
+        return np.asarray(cap * (1 - self.watermark)) if self.watermark else cap
 
     def start(self, i: Ints, request: Ints, size: Ints) -> None:
         """A request starts in each lane of ``i``."""

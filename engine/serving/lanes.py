@@ -44,6 +44,30 @@ class Deadlines:
 
 
 @dataclass(frozen=True, slots=True)
+class ClosedLoop:
+    """What the users of each lane ask for. A lane has at most M users; absent ones ask for nothing."""
+
+    first_s: Floats
+    """(lanes, M): when each asks first, seconds; infinity for absent ones."""
+    start: Ints
+    """(lanes, M): index of each user's first request in the arrays below."""
+    stop: Ints
+    """(lanes, M): one past its last."""
+    think_s: Floats
+    """Pause before each request, seconds."""
+    prompt_tokens: Ints
+    output_tokens: Ints
+    cached_prefix_tokens: Ints
+    rank: Ints
+    too_long: Bools
+    """Requests that could never finish."""
+    backoff_s: float
+    """What a user waits on top after a refusal, seconds."""
+    gives_up: Deadlines
+    """When users move on though the server goes on; infinity where they don't."""
+
+
+@dataclass(frozen=True, slots=True)
 class Lanes:
     """Requests and limits of L lanes with n requests in all.
 
@@ -78,6 +102,8 @@ class Lanes:
     watermark: float = 0.0
     reserve_output_tokens: int | None = None
     batch_wait_s: float = 0.0
+    closed: ClosedLoop | None = None
+    """Users who ask again; the flat arrays of requests are then empty room, filled in as they come."""
     keep_account: bool = False
     """Whether to say what each request cost, though no deadline makes the server drop any."""
 
@@ -161,3 +187,5 @@ class Served:
     """(m,): when the token after it came."""
     stall_gap_lane: NDArray[np.int32]
     """(m,): its lane."""
+    asked: Ints
+    """Flat, with a closed loop: which of the loop's requests each number stood for, -1 for none; else empty."""

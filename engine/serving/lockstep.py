@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from .book import Book
 from .checked import CheckedQueue, is_needed
 from .chunked import Chunked
+from .closed import ClosedQueue
 from .clock import end_of, steps_to
 from .kv import KV_POLICIES
 from .lanes import Floats, Ints, Lanes, Served
@@ -30,6 +31,13 @@ POLICIES: dict[str, type[Policy]] = {"chunked": Chunked, "prefill_first": Prefil
 """Batching policies by their name in the scenario."""
 
 
+def make_queue(lanes: Lanes, state: LaneState, book: Book) -> Queue:
+    """The simplest queue that these lanes can do with."""
+    if lanes.closed is not None:
+        return ClosedQueue(lanes, state, book, lanes.closed)
+    return CheckedQueue(lanes, state, book) if is_needed(lanes) else Queue(lanes, state, book)
+
+
 class Lockstep:
     """Runs lanes to their end. Results are flat, as in ``Lanes``, and don't depend on which lanes run together."""
 
@@ -38,10 +46,10 @@ class Lockstep:
         self.base = lanes.base
         self.has_pairs, self.has_seq = bool(lanes.prefill_pair_s.any()), bool(lanes.seq_s.any())
         self.book = Book(lanes)
-        self.queue = (CheckedQueue if is_needed(lanes) else Queue)(lanes, self.s, self.book)
+        self.queue = make_queue(lanes, self.s, self.book)
         self.kv = KV_POLICIES[lanes.kv_policy](lanes, self.s, self.book)
         self.policy = POLICIES[lanes.policy](lanes, self.s, self.book, self.queue, self.kv)
-        self.patience = Patience(self.s, self.book, self.policy) if lanes.deadlines.while_running else None
+        self.patience = Patience(self.s, self.book, self.queue, self.policy) if lanes.deadlines.while_running else None
         self.log = LogWriter(sink)
 
     def run(self) -> Served:
@@ -51,9 +59,9 @@ class Lockstep:
             self._advance(work, self.policy.limited_by(work))
         self.log.flush()
         queue = self.queue
-        return self.book.served(
-            queue.refused if isinstance(queue, CheckedQueue) else np.empty(0, np.bool_), self.policy.spending
-        )
+        refused = queue.refused if isinstance(queue, CheckedQueue) else np.empty(0, np.bool_)
+        asked = queue.asked if isinstance(queue, ClosedQueue) else np.empty(0, np.int64)
+        return self.book.served(refused, asked, self.policy.spending)
 
     def _wake(self) -> bool:
         """Look at the queues; idle lanes go to their next arrival; ended lanes are dropped. False when none is left."""
@@ -66,6 +74,8 @@ class Lockstep:
             if np.count_nonzero(idle):
                 s.t = np.where(idle, queue.ta, s.t)
                 queue.look()
+                if np.count_nonzero(idle & ~queue.wait & (s.t < s.hz)):
+                    continue  # that arrival was refused
             self.policy.prepare()
             if self._hold_back():
                 continue
@@ -158,6 +168,7 @@ class Lockstep:
             if spending is not None:
                 spending.begin(joined, request)
             np.add.at(s.ctx, joined, self.book.prompt_done(request, t1.take(joined), s.lane.take(joined)))
+            self.queue.started(joined, request)
         i = (s.next_key <= s.step).nonzero()[0]
         while i.size:
             i = self._complete(i)
@@ -171,7 +182,9 @@ class Lockstep:
         s, book = self.s, self.book
         column = s.next_col.take(i)
         request = s.request_in(i, column)
-        book.complete(request, s.t.take(i))
+        now = s.t.take(i)
+        book.complete(request, now)
+        self.queue.ended(i, request, now)
         output = book.output.take(request)
         s.ctx[i] -= book.prompt.take(request) + output - 1
         if self.policy.spending is not None:

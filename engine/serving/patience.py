@@ -11,6 +11,7 @@ from .lanes import Floats, Ints
 if TYPE_CHECKING:
     from .book import Book
     from .policy import Policy
+    from .queue import Queue
     from .state import LaneState
 
 
@@ -20,8 +21,8 @@ class Patience:
     The answer is due ``timeout_s`` after arrival, its first token ``ttft_timeout_s`` after it.
     """
 
-    def __init__(self, state: LaneState, book: Book, policy: Policy) -> None:
-        self.s, self.book, self.policy = state, book, policy
+    def __init__(self, state: LaneState, book: Book, queue: Queue, policy: Policy) -> None:
+        self.s, self.book, self.queue, self.policy = state, book, queue, policy
 
     def next_deadline(self) -> Floats:
         """(lanes,): the earliest deadline of a running request, seconds; infinity where there is none."""
@@ -39,6 +40,7 @@ class Patience:
         i = i[book.due(s.part[i]) <= s.t[i]]
         if i.size:
             book.dropped[s.part[i]] = s.t[i]
+            self.queue.ended(i, s.part[i], s.t[i])
             self.drop_partial(i)
         while True:
             oldest = self._oldest()
@@ -66,6 +68,7 @@ class Patience:
         left = s.key[i, column] - s.step[i]
         out = book.output[request] - left
         book.dropped[request] = s.t[i]
+        self.queue.ended(i, request, s.t[i])
         s.ctx[i] -= book.prompt[request] + out - 1
         if self.policy.spending is not None:
             self.policy.spending.stop(i, request)
@@ -83,4 +86,4 @@ class Patience:
 
     def _oldest(self) -> Ints:
         """(lanes,): the request in a slot that arrived first; beyond all requests where there is none."""
-        return self.s.rid.view(np.uint32).min(axis=1).astype(np.int64)
+        return np.asarray(self.s.rid.view(np.uint32).min(axis=1), np.int64)

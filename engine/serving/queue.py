@@ -80,6 +80,12 @@ class Queue:
         self.preempted += i.size
         self.wait[i] = True
 
+    def ended(self, i: Ints, request: Ints, now: Floats) -> None:
+        """``request`` has left lane ``i`` at ``now``, seconds, whatever its state; nobody here reacts to it."""
+
+    def started(self, i: Ints, request: Ints) -> None:
+        """``request`` of lanes ``i`` has just made its first token."""
+
     def next_change(self) -> Floats:
         """(lanes,): when the queue's head may change by itself, seconds: by an arrival where nobody waits."""
         return np.where(self.wait, np.inf, self.ta)

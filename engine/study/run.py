@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.machine import replica_model
 from engine.outcome import Meter, Result
-from engine.scenario import Scenario, ScenarioError
+from engine.scenario import Scenario
 from engine.serving import Fleet, StepLog, run_fleet
 from engine.traffic import Requests, Trace, generate
 
@@ -33,8 +33,6 @@ def simulate(s: Scenario, trace: Trace | None = None, *, requests_per_lane: int 
     started = time.perf_counter()
     requests = [generate(s.traffic, s.run, s.run.seed + i, trace) for i in range(s.run.seeds)]
     model = replica_model(s, prompts_at_once(s.batching, requests))
-    if s.run.horizon_s is None:
-        _check_warmup(s.run.warmup_s, max(float(r.arrival_s[-1]) for r in requests))
     notes = [*model.notes, *(note for r in requests for note in r.notes)]
     if requests_per_lane is not None:
         s, requests, cut = _shorten(s, requests, requests_per_lane * s.fleet.replicas)
@@ -62,13 +60,6 @@ def simulate(s: Scenario, trace: Trace | None = None, *, requests_per_lane: int 
     capacity = capacity_rps(s, model, trace)
     spent = time.perf_counter() - started
     return Result(s, model, run, meter, steps, capacity, tuple(dict.fromkeys(notes)), spent, s.run.seed)
-
-
-def _check_warmup(warmup_s: float, last_s: float) -> None:
-    """Without a horizon only the trace says when the run ends."""
-    if warmup_s >= last_s and warmup_s > 0:
-        reason = f"is not before the trace's last arrival ({last_s:g} s): nothing would be counted"
-        raise ScenarioError.of("run.warmup_s", f"{warmup_s:g}", reason, "give a shorter warm-up")
 
 
 def _shorten(s: Scenario, requests: list[Requests], most: int) -> tuple[Scenario, list[Requests], list[str]]:

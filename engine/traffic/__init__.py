@@ -1,6 +1,7 @@
 """Traffic: what arrives, when, and how long it is. From a scenario and a seed, or a trace, to arrays of requests."""
 
 from engine.traffic.arrivals import PROCESSES
+from engine.traffic.closed import Users, users
 from engine.traffic.generate import generate
 from engine.traffic.lengths import DISTRIBUTIONS
 from engine.traffic.requests import Requests
@@ -17,7 +18,9 @@ __all__ = [
     "Requests",
     "Trace",
     "TraceError",
+    "Users",
     "generate",
     "read_trace",
     "stream",
+    "users",
 ]

@@ -12,6 +12,9 @@ their results is due to the setting.
 | `class` | which class a request belongs to | one uniform a request |
 | `prompt` | prompt length | one uniform a request |
 | `output` | output length | one uniform a request |
+| `ramp` | when each user of a closed loop asks first | one uniform a user |
+| `think/u` | how long user u thinks | one exponential a request of that user |
+| `class/u`, `prompt/u`, `output/u` | what user u asks for | as above, a request of that user |
 | `router` | the random router's choices | the router's own rule |
 
 The names, the hash and the generator are part of what a scenario means: changing any of them changes every figure.
@@ -33,6 +36,8 @@ CLASS: Final = "class"
 PROMPT: Final = "prompt"
 OUTPUT: Final = "output"
 ROUTER: Final = "router"
+RAMP: Final = "ramp"
+THINK: Final = "think"
 
 _STATE_BYTES: Final = 32  # PCG64 takes a 128-bit state and a 128-bit increment
 

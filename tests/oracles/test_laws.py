@@ -143,7 +143,7 @@ def found_and_average(arrivals: dict[str, Any]) -> tuple[Floats, Floats]:
     The first is summed over arrivals and divided by their expected count: so, with Poisson arrivals, both have the same
     mean over any stretch of time, a start with nobody there included.
     """
-    rate, horizon_s, seeds = 6.0, 400.0, 40
+    rate, horizon_s, seeds = 6.0, 300.0, 24
     lengths = {
         "prompt_tokens": {"dist": "uniform", "low": 1, "high": 200},
         "output_tokens": {"dist": "geometric", "mean": 50},

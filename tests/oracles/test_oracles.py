@@ -26,7 +26,7 @@ IN_CI = (
     "ContBatch_CTMC B=32 a=0.02 b=0.0005 lam=1.8 mean_tokens=200",
     "ContBatch_CTMC B=16 a=0.03 b=0.001 lam=0.6 mean_tokens=500",
 )
-CI_REQUESTS, LEAST_REQUESTS = 250_000, 500_000
+CI_REQUESTS, LEAST_REQUESTS = 200_000, 500_000
 """Counted requests of each queue in CI, and of each in the full set at least."""
 
 CI_CASES = [case for case in cases() if case.name in IN_CI]

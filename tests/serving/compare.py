@@ -11,11 +11,17 @@ import numpy as np
 from engine.machine import ReplicaModel
 from engine.outcome.gaps import largest_gaps
 from engine.scenario import Batching
-from engine.serving import LIMITS, REASONS, STATES, Deadlines, Fleet, FleetRun, StepLog, run_fleet
-from engine.traffic import Requests
+from engine.serving import LIMITS, REASONS, STATES, Deadlines, Fleet, FleetRun, StepLog, run_fleet, run_users
+from engine.traffic import Requests, Users
 from tests.reference.model import Outcome, Request, Setup
 
-TIMES = {"scheduled_s": "scheduled_s", "first_token_s": "first_token_s", "finish_s": "finish_s", "left_s": "left_s"}
+TIMES = {
+    "arrival_s": "arrival_s",
+    "scheduled_s": "scheduled_s",
+    "first_token_s": "first_token_s",
+    "finish_s": "finish_s",
+    "left_s": "left_s",
+}
 REL = 1e-9
 """Skipping over steps in closed form rounds differently from adding them up."""
 
@@ -87,9 +93,35 @@ def requests_of(requests: Sequence[Request]) -> tuple[Requests, list[int]]:
     return made, order
 
 
+def users_of(requests: Sequence[Request], horizon_s: float) -> Users:
+    """The closed loop's requests, user after user."""
+    order = sorted(range(len(requests)), key=lambda i: (requests[i].user, i))
+    chosen = [requests[i] for i in order]
+    who = np.array([r.user for r in chosen])
+    count = int(who.max()) + 1
+    start = np.searchsorted(who, np.arange(count + 1))
+    prompt = np.array([r.prompt_tokens for r in chosen], np.int32)
+    cached = np.array([r.cached_prefix_tokens for r in chosen], np.int32)
+    return Users(
+        first_s=np.array([chosen[i].arrival_s for i in start[:-1]]),
+        start=start.astype(np.int64),
+        think_s=np.array([r.think_s for r in chosen]),
+        prompt_tokens=prompt,
+        output_tokens=np.array([r.output_tokens for r in chosen], np.int32),
+        cached_prefix_tokens=np.minimum(cached, prompt - 1),
+        class_id=np.zeros(len(chosen), np.int16),
+        priority=np.array([r.priority for r in chosen], np.int32),
+        class_names=("all",),
+    )
+
+
 def run_engine(setup: Setup, cases: Sequence[Sequence[Request]]) -> tuple[FleetRun, StepLog]:
     """Serve several lists of requests as the seeds of one run."""
     pieces: list[StepLog] = []
+    if cases[0] and cases[0][0].user is not None:
+        users = [users_of(case, setup.horizon_s or math.inf) for case in cases]
+        run = run_users(fleet_of(setup, [r for c in cases for r in c]), users, setup.backoff_s, pieces.append)
+        return run, StepLog.joined(pieces)
     run = run_fleet(
         fleet_of(setup, [r for c in cases for r in c]), [requests_of(c)[0] for c in cases], 1, pieces.append
     )
@@ -107,7 +139,13 @@ def differences(setup: Setup, requests: Sequence[Request], expected: Outcome, ex
     """Every request and step in which the engine and the reference differ, in words; empty when equal."""
     run, log = run_engine(setup, [requests])
     a = run.attempts
-    _, order = requests_of(requests)
+    if requests and requests[0].user is not None:
+        issued = [i for i, row in enumerate(expected.requests) if row.order is not None]
+        order = sorted(issued, key=lambda i: expected.requests[i].order)
+        if len(order) != a.arrival_s.size:
+            return [f"expected {len(order)} requests, got {a.arrival_s.size}"]
+    else:
+        _, order = requests_of(requests)
     gaps = largest_gaps(run, log)
     found = []
     for i, j in enumerate(order):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from engine.scenario import Scenario, ScenarioError
+from engine.scenario import Scenario
 from engine.study import run, simulate
 from engine.traffic import Trace, TraceError, read_trace
 
@@ -20,7 +20,7 @@ def scenario(**changes: Any) -> Scenario:
     """Two busy replicas for a minute and a half, three seeds."""
     return Scenario.from_dict(
         {
-            "traffic": {"rate_rps": 8.0},
+            "traffic": {"rate_rps": 8.0} if changes.get("traffic__process") != "trace" else {},
             "performance": {"kind": "linear", "overhead_s": 0.01, "token_s": 0.0001},
             "batching": {"max_num_seqs": 24, "max_num_batched_tokens": 1024, "kv_capacity_tokens": 60_000},
             "admission": {"max_outstanding": 60},
@@ -96,13 +96,14 @@ class TestFirstAnswer:
         assert not result.notes
 
 
-class TestTraces:
-    OPEN: Any = {"traffic__process": "trace", "run__horizon_s": None, "run__warmup_s": 0.0, "run__seeds": 1}
+OPEN: dict[str, Any] = {"traffic__process": "trace", "run__horizon_s": None, "run__warmup_s": 0.0, "run__seeds": 1}
 
+
+class TestTraces:
     def test_until_every_request_has_ended(self) -> None:
         """Steps of 1 s: the second request ends at 8 s, and nothing is left out."""
         profile = {"kind": "linear", "overhead_s": 1.0}
-        result = simulate(scenario(**self.OPEN, performance=profile), trace("0,5,2\n5,5,3\n"))
+        result = simulate(scenario(**OPEN, performance=profile), trace("0,5,2\n5,5,3\n"))
         assert result.requests["finish_s"].tolist() == [2.0, 8.0]
         summary: Any = result.summary()
         assert summary["run"]["horizon_s"] == 8.0
@@ -110,12 +111,12 @@ class TestTraces:
         json.dumps(summary, allow_nan=False)
 
     def test_a_single_request_at_zero(self) -> None:
-        assert simulate(scenario(**self.OPEN), trace("0,5,2\n")).requests["state"].tolist() == ["completed"]
+        assert simulate(scenario(**OPEN), trace("0,5,2\n")).requests["state"].tolist() == ["completed"]
 
     @pytest.mark.parametrize("warmup", [5.0, 60.0])
     def test_a_warm_up_past_the_last_arrival(self, warmup: float) -> None:
-        with pytest.raises(ScenarioError, match=r"run\.warmup_s: .* last arrival \(5 s\)"):
-            simulate(scenario(**self.OPEN | {"run__warmup_s": warmup}), trace("0,5,2\n5,5,3\n"))
+        with pytest.raises(TraceError, match=r"run\.warmup_s: .* trace's last request"):
+            simulate(scenario(**OPEN | {"run__warmup_s": warmup}), trace("0,5,2\n5,5,3\n"))
 
     def test_a_trace_that_is_longer_says_so(self) -> None:
         s = scenario(traffic__process="trace", run__horizon_s=4.0, run__warmup_s=0.0)
@@ -125,7 +126,7 @@ class TestTraces:
 
     def test_a_missing_trace(self) -> None:
         with pytest.raises(TraceError, match=r"traffic\.trace\.source"):
-            simulate(scenario(**self.OPEN))
+            simulate(scenario(**OPEN))
 
 
 def test_nobody_comes() -> None:

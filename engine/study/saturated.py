@@ -1,0 +1,169 @@
+"""Replicas that always have a queue: how many requests a second they complete."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.machine import ReplicaModel, replica_model
+from engine.scenario import Batching, Scenario, Steady
+from engine.serving import Fleet, FleetRun, StepLog, run_fleet
+from engine.traffic import Requests, Trace, generate, stream
+
+from .prompts import prompts_at_once
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_POOL = 1 << 17
+"""Requests that stand for the mix."""
+_FEWEST = 300
+"""Completions of a replica that are watched, at least."""
+_MOST_SEATS = 16_384
+"""Requests that a replica begins with at most; one that works on many more is measured before it has filled up."""
+_ALL_SEATS = 8192
+"""Of all replicas together: few seats come and go at random, so more of them are watched."""
+_LONGEST_S = 604_800.0
+
+
+def completion_rate(s: Scenario, model: ReplicaModel, trace: Trace | None) -> float | None:
+    """Requests per second that one saturated replica completes; ``None`` when the mix has none that fits.
+
+    Output tokens per second, divided by the mean length of an answer. ``trace`` is the mix when it is given.
+    """
+    pool = _pool(s, model, trace)
+    if not len(pool):
+        return None
+    seats = _seats(s.batching, model, pool)
+    turns = -(-_FEWEST // seats)
+    lanes = int(np.clip(_ALL_SEATS // seats, 2, 64))
+    requests = _saturating(pool, s.batching, lanes, seats, int((turns + 0.5) * seats) + 1)
+    if s.batching.policy != "chunked":  # its steps read as much as these requests have, not those of the scenario's run
+        model = replica_model(s, prompts_at_once(s.batching, requests))
+    pieces: list[StepLog] = []
+    run = run_fleet(Fleet(model, s.batching), requests, 1, pieces.append)
+    begin, end = np.transpose([_busy_window(run, lane, seats, turns) for lane in range(lanes)])
+    tokens = _tokens_made(run, StepLog.joined(pieces), begin, end)
+    return float(tokens / (end - begin).sum() / pool.output_tokens.mean())
+
+
+def _pool(s: Scenario, model: ReplicaModel, trace: Trace | None) -> Requests:
+    """Requests of the scenario's mix that fit the replica; their times don't matter.
+
+    All of a trace, whatever the horizon; lengths that grow are those of the whole run.
+    """
+    traffic, horizon = s.traffic, _LONGEST_S
+    if trace is None:
+        traffic = traffic.model_copy(update={"rate_rps": 1.0, "process": "deterministic", "shape": Steady()})
+        horizon = float(_POOL)
+    elif traffic.growth is not None and s.run.horizon_s is not None:
+        horizon = s.run.horizon_s
+    r = generate(traffic, s.run.model_copy(update={"horizon_s": horizon}), 1, trace)
+    most = s.batching.reserve_output_tokens
+    r = r if most is None else replace(r, output_tokens=np.minimum(r.output_tokens, most))
+    fits = np.ones(len(r), np.bool_)
+    if model.kv_capacity_tokens is not None:
+        fits &= r.prompt_tokens + (r.output_tokens if most is None else most) <= model.kv_capacity_tokens
+    if model.context_limit is not None:
+        fits &= r.prompt_tokens + r.output_tokens <= model.context_limit
+    rows = np.flatnonzero(fits)
+    return _pick(r, rows, np.zeros_like(rows), np.zeros_like(rows))
+
+
+def _pick(r: Requests, rows: Ints, read: Ints, written: Ints) -> Requests:
+    """Some of the requests, all at time 0, with ``read`` tokens more of prompt and ``written`` fewer to write.
+
+    All are equally urgent: who waits longer than whom changes nothing for the sum.
+    """
+    return Requests(
+        arrival_s=np.zeros(rows.size),
+        prompt_tokens=(r.prompt_tokens[rows] + read).astype(np.int32),
+        output_tokens=(r.output_tokens[rows] - written).astype(np.int32),
+        cached_prefix_tokens=r.cached_prefix_tokens[rows],
+        class_id=r.class_id[rows],
+        priority=np.zeros(rows.size, np.int32),
+        class_names=r.class_names,
+    )
+
+
+def _seats(batching: Batching, model: ReplicaModel, pool: Requests) -> int:
+    """About how many requests a saturated replica works on: what seats, KV and token budget allow on average.
+
+    A request met in the middle of its work is more likely a long one, so lengths count by their answers' tokens.
+    """
+    own, output = (pool.prompt_tokens - pool.cached_prefix_tokens).astype(np.float64), pool.output_tokens
+    held = own + (output if batching.kv_policy == "reserve" else output / 2)
+    most = float(min(batching.max_num_seqs, _MOST_SEATS))
+    if model.kv_capacity_tokens is not None:
+        most = min(most, model.kv_capacity_tokens / float(np.average(held, weights=output)))
+    if batching.policy == "chunked":
+        # n decoding requests leave budget - n tokens to prompts, and each prompt is followed by its answer.
+        most = min(most, batching.max_num_batched_tokens * float(output.mean() / (own + output).mean()))
+    return max(1, int(most))
+
+
+def _saturating(pool: Requests, batching: Batching, lanes: int, seats: int, later: int) -> list[Requests]:
+    """For each lane ``seats`` requests in the middle of their answers, then ``later`` whole ones.
+
+    A replica's present work is what a token picked at random from all answers belongs to: long answers more often, at
+    any point (length-biased sampling, e.g. Cox, Renewal Theory, 1962, section 5). What is written already becomes part
+    of the prompt. A static group begins together, so there all are whole.
+    """
+    rng = stream(1, "capacity")
+    ends = np.cumsum(pool.output_tokens, dtype=np.int64)
+    begun = np.searchsorted(ends, rng.integers(ends[-1], size=(lanes, seats)), side="right")
+    # Points spread evenly keep answers of equal length from ending together: left alone, they would spread out slowly.
+    point = (rng.permuted(np.tile(np.arange(seats), (lanes, 1)), axis=1) + rng.random((lanes, 1))) / seats
+    written = (point * pool.output_tokens[begun]).astype(np.int64)
+    whole = rng.integers(len(pool), size=(lanes, later))
+    if batching.policy == "static":
+        begun, written = rng.integers(len(pool), size=(lanes, seats)), np.zeros_like(begun)
+    elif batching.policy == "chunked":
+        own = (pool.prompt_tokens - pool.cached_prefix_tokens)[begun].astype(np.int64)
+        written = _less_what_is_written_meanwhile(written, own, batching.max_num_batched_tokens)
+    rows = np.concatenate([begun, whole], axis=1)
+    written = np.concatenate([written, np.zeros_like(whole)], axis=1)
+    # A prompt must not grow beside a reservation for the whole answer.
+    read = written if batching.reserve_output_tokens is None else np.zeros_like(written)
+    return [_pick(pool, *lane) for lane in zip(rows, read, written, strict=True)]
+
+
+def _less_what_is_written_meanwhile(written: Ints, own: Ints, budget: int) -> Ints:
+    """(lanes, seats): with how much written each must begin to be where it should when all prompts have been read.
+
+    Reading takes steps in which those read before write on. How long depends on what is written, a little, so the
+    answer is found in a few rounds. Less than nothing written means a shorter prompt and a longer answer.
+    """
+    room = budget - np.minimum(np.arange(own.shape[1]), budget - 1)
+    at_first = written
+    for _ in range(3):
+        steps = np.cumsum((own + at_first) / room, axis=1)
+        at_first = np.maximum(written - (steps[:, -1:] - steps).astype(np.int64), 1 - own)
+    return at_first
+
+
+def _busy_window(run: FleetRun, lane: int, seats: int, turns: int) -> tuple[float, float]:
+    """(begin, end): the completions, in seconds, between which a saturated replica is watched.
+
+    It has taken up all that it had to begin with; then whole turns of all seats follow, because requests of equal
+    length come and go in waves.
+    """
+    a = run.attempts
+    part = slice(int(a.seed_start[lane]), int(a.seed_start[lane + 1]))
+    ends = np.sort(a.finish_s[part])
+    first = int(np.searchsorted(ends, a.first_token_s[part][:seats].max()))
+    last = int(np.searchsorted(ends, a.scheduled_s[part].max(), side="right")) - 1  # while somebody waited
+    last = min(first + seats * turns, last)
+    # Where all are taken up at once there is nothing to see but the whole run.
+    return (float(ends[first]), float(ends[last])) if first < last else (0.0, float(ends[-1]))
+
+
+def _tokens_made(run: FleetRun, log: StepLog, begin: Floats, end: Floats) -> int:
+    """Output tokens that came in (begin, end] of each lane, (lanes,) seconds; a completion ends an entry of the log."""
+    a = run.attempts
+    firsts = (a.first_token_s > begin[a.seed_index]) & (a.first_token_s <= end[a.seed_index])
+    whole = (log.t0 >= begin[log.lane]) & (log.t1 <= end[log.lane])
+    again = (run.stall_gap_end_s > begin[run.stall_gap_lane]) & (run.stall_gap_end_s <= end[run.stall_gap_lane])
+    return int(firsts.sum() + (log.decoding * log.k)[whole].sum(dtype=np.int64) + again.sum())
