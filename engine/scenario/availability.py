@@ -33,10 +33,7 @@ def _line(path: str, instead: str, *values: str) -> NotYet:
 
 
 NOT_YET: tuple[NotYet, ...] = (
-    _line("traffic.process", "use poisson, gamma, mmpp, deterministic or trace", "closed"),
-    _line("traffic.closed", "leave it out, and give a rate_rps"),
     _line("traffic.client.max_retries", "use 0"),
-    _line("traffic.client.backoff_s", "leave it out"),
     _line("traffic.client.retry_budget_ratio", "leave it out"),
     _line("traffic.client.retry_layers", "use 1"),
     _line("traffic.client.throttle", "leave it out"),
@@ -58,7 +55,22 @@ NOT_YET: tuple[NotYet, ...] = (
 )
 
 
-NOT_YET_TOGETHER: tuple[Callable[[Document], Iterator[Problem]], ...] = ()
+def _retries(scenario: Document) -> Iterator[Problem]:
+    """Waiting before asking again, for clients other than the users of a closed loop."""
+    client = scenario.traffic.client
+    usual = type(client)().backoff_s
+    if client.backoff_s != usual and scenario.traffic.process != "closed":
+        yield _problem("traffic.client.backoff_s", client.backoff_s, f"use {usual:g}, or process closed")
+
+
+def _users_at_the_gateway(scenario: Document) -> Iterator[Problem]:
+    """A gateway's limit in a closed loop, which ties the replicas together."""
+    limit = scenario.admission.rate_limit
+    if limit is not None and scenario.traffic.process == "closed":
+        yield _problem("admission.rate_limit.rate_rps", limit.rate_rps, "use max_outstanding, or another process")
+
+
+NOT_YET_TOGETHER: tuple[Callable[[Document], Iterator[Problem]], ...] = (_retries, _users_at_the_gateway)
 
 
 def problems(scenario: Document, default: Document) -> Iterator[Problem]:

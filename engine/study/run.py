@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from engine.machine import replica_model
+from engine.machine import ReplicaModel, replica_model
 from engine.outcome import Meter, Result
 from engine.scenario import Scenario
-from engine.serving import Fleet, StepLog, run_fleet
-from engine.traffic import Requests, Trace, generate
+from engine.serving import Fleet, FleetRun, Sink, StepLog, run_fleet, run_users
+from engine.traffic import Requests, Trace, generate, users
 
 from .capacity import capacity_rps
 from .prompts import prompts_at_once
@@ -31,16 +32,11 @@ def simulate(s: Scenario, trace: Trace | None = None, *, requests_per_lane: int 
     and ``TraceError`` when the trace is missing.
     """
     started = time.perf_counter()
-    requests = [generate(s.traffic, s.run, s.run.seed + i, trace) for i in range(s.run.seeds)]
-    model = replica_model(s, prompts_at_once(s.batching, requests))
-    notes = [*model.notes, *(note for r in requests for note in r.notes)]
-    if requests_per_lane is not None:
-        s, requests, cut = _shorten(s, requests, requests_per_lane * s.fleet.replicas)
-        notes.extend(cut)
-    fleet, total = Fleet.of(s, model), sum(r.arrival_s.size for r in requests)
+    load = _closed(s) if s.traffic.process == "closed" else _open(s, trace, requests_per_lane)
+    s = load.scenario
     meter = Meter(s.run.seeds, s.fleet.replicas, s.run.warmup_s, s.run.horizon_s)
     kept: list[StepLog] = []
-    keep = total <= KEEP_STEPS_OF
+    keep = load.requests <= KEEP_STEPS_OF
 
     def watch(log: StepLog) -> None:
         meter(log)
@@ -51,15 +47,55 @@ def simulate(s: Scenario, trace: Trace | None = None, *, requests_per_lane: int 
         if keep:
             return StepLog.joined(kept)
         again: list[StepLog] = []
-        run_fleet(fleet, requests, s.run.seed, again.append)
+        load.serve(again.append)
         return StepLog.joined(again)
 
-    run = run_fleet(fleet, requests, s.run.seed, watch)
-    if not total:
+    run = load.serve(watch)
+    notes = [*load.model.notes, *load.notes]
+    if not run.attempts.arrival_s.size:
         notes.append("No request arrived: there is nothing to measure.")
-    capacity = capacity_rps(s, model, trace)
+    capacity = capacity_rps(s, load.model, trace)
     spent = time.perf_counter() - started
-    return Result(s, model, run, meter, steps, capacity, tuple(dict.fromkeys(notes)), spent, s.run.seed)
+    return Result(s, load.model, run, meter, steps, capacity, tuple(dict.fromkeys(notes)), spent, s.run.seed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """Everything that is drawn before the clock starts, and how to start it."""
+
+    scenario: Scenario
+    model: ReplicaModel
+    serve: Callable[[Sink], FleetRun]
+    requests: int
+    """How many there are, or at most can be."""
+    notes: tuple[str, ...]
+
+
+def _open(s: Scenario, trace: Trace | None, requests_per_lane: int | None) -> _Load:
+    """Requests that come whatever becomes of those before them."""
+    requests = [generate(s.traffic, s.run, s.run.seed + i, trace) for i in range(s.run.seeds)]
+    model = replica_model(s, prompts_at_once(s.batching, requests))
+    notes = [note for r in requests for note in r.notes]
+    if requests_per_lane is not None:
+        s, requests, cut = _shorten(s, requests, requests_per_lane * s.fleet.replicas)
+        notes.extend(cut)
+    fleet, seed = Fleet.of(s, model), s.run.seed
+    total = sum(r.arrival_s.size for r in requests)
+    return _Load(s, model, lambda sink: run_fleet(fleet, requests, seed, sink), total, tuple(notes))
+
+
+def _closed(s: Scenario) -> _Load:
+    """Users who ask again when they have their answer."""
+    token_s = float(replica_model(s).base[1:].min())  # a step makes one token of an answer at most
+    client, admission = s.traffic.client, s.admission
+    waits = (client.timeout_s, client.ttft_timeout_s, admission.queue_timeout_s)
+    # Somebody who is refused is through at once but for the wait before asking again.
+    shortest = min([client.backoff_s, *(wait for wait in waits if wait is not None)])
+    people = [users(s.traffic, s.run, s.run.seed + i, token_s, shortest) for i in range(s.run.seeds)]
+    model = replica_model(s, prompts_at_once(s.batching, people))
+    fleet = Fleet.of(s, model)
+    total = sum(int(u.start[-1]) for u in people)
+    return _Load(s, model, lambda sink: run_users(fleet, people, client.backoff_s, sink), total, ())
 
 
 def _shorten(s: Scenario, requests: list[Requests], most: int) -> tuple[Scenario, list[Requests], list[str]]:
