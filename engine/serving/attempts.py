@@ -68,8 +68,8 @@ def missed(
 ) -> NDArray[np.int8]:
     """(n,): reason code of the earliest deadline that each attempt has missed by ``until_s``, 0 for none.
 
-    A first token before its deadline met it, one at or after it didn't; being scheduled ends the queue's deadline for good.
-    Of equal deadlines the first of ``TIMEOUT_REASONS`` counts. All arrays (n,), seconds, ``nan`` where absent.
+    A first token before its deadline met it, one at or after it didn't; being scheduled ends the queue's deadline for
+    good. Of equal deadlines the first of ``TIMEOUT_REASONS`` counts. All arrays (n,), seconds, ``nan`` where absent.
     """
     ttft = arrival_s + deadlines.ttft_timeout_s
     due = np.stack(

@@ -1,8 +1,9 @@
 """The queue when something may keep a request out of it: limits at the door, urgency classes, deadlines while waiting.
 
-Arrivals are checked one after the other, in order of time, against what is in the lane then; between two step boundaries
-nobody leaves but waiting requests whose deadline passes, so arrivals in between are let in until a limit is reached and
-refused from then on, in one go. Classes are numbered by urgency from 0, and every class is a queue of its own.
+Arrivals are checked one after the other, in order of time, against what is in the lane then; between two step
+boundaries nobody leaves but waiting requests whose deadline passes, so arrivals in between are let in until a limit
+is reached and refused from then on, in one go. Classes are numbered by urgency from 0, and every class is a queue of
+its own.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from .state import LaneState
 class CheckedQueue(Queue):
     """Queue with ``max_outstanding``, ``max_queued_tokens``, classes and deadlines.
 
-    The queue of class c in a lane lies in a part of ``order`` of its own, from ``head`` up to ``tail``; both, and ``back``
-    and ``n_back``, have one more axis than in ``Queue``: (lanes, classes).
+    The queue of class c in a lane lies in a part of ``order`` of its own, from ``head`` up to ``tail``; both, and
+    ``back`` and ``n_back``, have one more axis than in ``Queue``: (lanes, classes).
     """
 
     def __init__(self, lanes: Lanes, state: LaneState, book: Book) -> None:
@@ -70,7 +71,8 @@ class CheckedQueue(Queue):
         self._check(self.book.arrival.take(self.next) < until, until, strict=True)
 
     def heads(self, i: Ints) -> tuple[Ints, Ints, Bools | None]:
-        """Request at the head of each lane's queue, tokens that it has to prefill, and whether it had been preempted."""
+        """Request at the head of each lane's queue, tokens that it has to prefill, and whether it had been
+        preempted."""
         urgent = self._urgent(i)
         request = self.order.take(self.head[i, urgent], mode="clip")  # beyond the end where only preempted ones wait
         if not self.preempted:
@@ -166,7 +168,8 @@ class CheckedQueue(Queue):
         return np.asarray(waits.argmax(axis=1), np.int64)
 
     def _check(self, due: Bools, until: Floats, strict: bool) -> None:
-        """Let in or refuse the arrivals of the lanes that have one ``due`` before ``until`` (or at it, not ``strict``)."""
+        """Let in or refuse the arrivals of the lanes that have one ``due`` before ``until`` (or at it, not
+        ``strict``)."""
         i = due.nonzero()[0]
         until = until.take(i)
         sees_expiry = self.timed and (self.limit is not None or self.token_limit is not None)
@@ -208,7 +211,8 @@ class CheckedQueue(Queue):
         self.next[i] = first + count
 
     def _accepted(self, i: Ints, first: Ints, count: Ints) -> Ints:
-        """How many of the next ``count`` arrivals of each lane of ``i``, beginning with request ``first``, are let in."""
+        """How many of the next ``count`` arrivals of each lane of ``i``, beginning with request ``first``, are let
+        in."""
         if self.limit is not None:
             waiting = (self.tail[i] - self.head[i] + self.n_back[i]).sum(axis=1)
             room = self.limit.take(i) - self.s.running.take(i) - waiting

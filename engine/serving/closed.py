@@ -1,7 +1,7 @@
 """The queue of a closed loop: the next arrival of a lane is the first of its users to be done with thinking.
 
-A request gets its number when it comes, so a lane's numbers rise in order of arrival as everywhere else; the lane's next
-number always holds the request that would come next as things stand, and is written anew when they change.
+A request gets its number when it comes, so a lane's numbers rise in order of arrival as everywhere else; the lane's
+next number always holds the request that would come next as things stand, and is written anew when they change.
 """
 
 from __future__ import annotations

@@ -47,7 +47,8 @@ class Gathering:
         model, reserved = self.fleet.model, self.fleet.batching.reserve_output_tokens
         answer = output if reserved is None else np.int32(reserved)
         refused: NDArray[np.bool_] = prompt + answer > (model.kv_capacity_tokens or UNLIMITED)
-        return refused | (prompt + output > (model.context_limit or UNLIMITED))
+        refused |= prompt + output > (model.context_limit or UNLIMITED)
+        return refused
 
     def refuse(self, entry: Ints, reason: int) -> None:
         """These attempts are refused for ``reason``."""

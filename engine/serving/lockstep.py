@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from .book import Book
 from .checked import CheckedQueue, is_needed
 from .chunked import Chunked
-from .closed import ClosedQueue
 from .clock import end_of, steps_to
+from .closed import ClosedQueue
 from .kv import KV_POLICIES
 from .lanes import Floats, Ints, Lanes, Served
 from .patience import Patience
@@ -25,7 +25,6 @@ from .state import NEVER, LaneState
 from .static import Static
 from .steplog import LogWriter, Sink
 from .work import Work
-
 
 POLICIES: dict[str, type[Policy]] = {"chunked": Chunked, "prefill_first": PrefillFirst, "static": Static}
 """Batching policies by their name in the scenario."""

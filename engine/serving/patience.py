@@ -51,7 +51,8 @@ class Patience:
             self.drop(i, oldest[i])
 
     def drop_unstarted(self, i: Ints, request: Ints) -> None:
-        """Of ``request`` in lanes ``i``, which have just made their first token, those leave for whom it is too late."""
+        """Of ``request`` in lanes ``i``, which have just made their first token, those leave for whom it is too
+        late."""
         book = self.book
         late = book.first.take(request) >= book.arrival.take(request) + book.deadlines.ttft_timeout_s
         late &= np.isnan(book.dropped.take(request))  # a one-word answer has left already

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,8 +17,9 @@ MAX_NUM_SEQS, KV, TOKEN_BUDGET = np.int8(1), np.int8(2), np.int8(3)
 """Codes of ``LIMITS``."""
 
 
-class Policy(ABC):
-    """Chooses the work of every live lane's next step. A lane that is asked has something running or somebody waiting."""
+class Policy:
+    """Chooses the work of every live lane's next step. A lane that is asked has something running or somebody
+    waiting."""
 
     def __init__(self, lanes: Lanes, state: LaneState, book: Book, queue: Queue, kv: OnDemand) -> None:
         self.s, self.book, self.queue, self.kv = state, book, queue, kv
@@ -30,9 +29,9 @@ class Policy(ABC):
     def _work(self, n: Ints) -> Work:
         return Work(n, reads=None if self.spending is None else [])
 
-    @abstractmethod
     def choose(self) -> Work:
         """The work of the next step of each lane."""
+        raise TypeError(f"{type(self).__name__} chooses no work")
 
     def keep(self, alive: Bools) -> None:
         """Drop the lanes where ``alive`` is false."""

@@ -1,7 +1,8 @@
 """The policy ``prefill_first``: prompts before everything else, and while they are read nobody writes.
 
-If the head of the queue can be admitted, the step reads whole prompts only, in order, while their sum stays within the
-token budget (a longer prompt only alone); decoding requests stand still and need no KV. Otherwise the step decodes only.
+If the head of the queue can be admitted, the step reads whole prompts only, in order, while their sum stays within
+the token budget (a longer prompt only alone); decoding requests stand still and need no KV. Otherwise the step
+decodes only.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from .work import Work
 
 
 class PrefillFirst(Policy):
-    """Whole prompts first. The first step that decodes after a stall stands alone: its gaps differ from request to request."""
+    """Whole prompts first. The first step that decodes after a stall stands alone: its gaps differ from request to
+    request."""
 
     def __init__(self, lanes: Lanes, state: LaneState, book: Book, queue: Queue, kv: OnDemand) -> None:
         super().__init__(lanes, state, book, queue, kv)

@@ -13,8 +13,8 @@ from .work import Work
 class Spending:
     """A step's seconds are shared out over the tokens that it works on.
 
-    A decoding request works on one token a step, so its share of all steps since it began is a difference of ``per_token``,
-    the lane's running sum of seconds a token.
+    A decoding request works on one token a step, so its share of all steps since it began is a difference of
+    ``per_token``, the lane's running sum of seconds a token.
     """
 
     def __init__(self, state: LaneState, book: Book) -> None:

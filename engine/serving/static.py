@@ -1,9 +1,9 @@
 """The policy ``static``: one group at a time.
 
-With no active group, the group is the longest part of the queue, from its head and at most ``max_num_seqs``, that fits. It
-starts at once when it can't grow any more (it is full, or the next in the queue doesn't fit), else ``batch_wait_s`` after
-its earliest arrival. All prompts are read in one step, then everybody decodes and nobody joins. Who has finished leaves,
-but its slot and its KV stay taken until the group ends.
+With no active group, the group is the longest part of the queue, from its head and at most ``max_num_seqs``, that
+fits. It starts at once when it can't grow any more (it is full, or the next in the queue doesn't fit), else
+``batch_wait_s`` after its earliest arrival. All prompts are read in one step, then everybody decodes and nobody
+joins. Who has finished leaves, but its slot and its KV stay taken until the group ends.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from .book import Book
+from .checked import CheckedQueue
 from .kv import OnDemand
 from .lanes import Bools, Floats, Ints, Lanes
 from .policy import Policy
-from .checked import CheckedQueue
 from .queue import Queue
 from .state import LaneState
 from .work import Work
@@ -39,7 +39,8 @@ class Static(Policy):
         """Nothing is free before the group ends."""
 
     def prepare(self) -> None:
-        """Preempt unfinished members, last admitted first, until the others can make a token; without any the group ends."""
+        """Preempt unfinished members, last admitted first, until the others can make a token; without any the group
+        ends."""
         s = self.s
         self._end_groups()
         i = self._overflowing()
@@ -83,7 +84,8 @@ class Static(Policy):
         self.kv.release_all(i)
 
     def _form(self, i: Ints) -> tuple[Ints, Floats, Bools]:
-        """Of the group that the queue of each lane of ``i`` offers now: members, earliest arrival, and if it can't grow."""
+        """Of the group that the queue of each lane of ``i`` offers now: members, earliest arrival, and if it can't
+        grow."""
         s, book = self.s, self.book
         count, used = np.zeros(i.size, np.int64), np.zeros(i.size, np.int64)
         earliest, complete = np.full(i.size, np.inf), np.zeros(i.size, np.bool_)

@@ -13,7 +13,8 @@ from engine.traffic import Requests, Users
 def prompts_at_once(batching: Batching, requests: Sequence[Requests] | Sequence[Users]) -> int:
     """The longest prompt (``prefill_first``), or those of the largest possible group (``static``), tokens.
 
-    A preempted request reads what it had written again, so answers count too. 1 for ``chunked``, which keeps to its budget.
+    A preempted request reads what it had written again, so answers count too. 1 for ``chunked``, which keeps to its
+    budget.
     """
     if batching.policy == "chunked":
         return 1

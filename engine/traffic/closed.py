@@ -1,8 +1,8 @@
 """Closed loop: a fixed number of users, each of whom asks again after thinking about the last answer.
 
-When a request comes isn't known before those before it have ended, so this room only says what each user asks for and how
-long it thinks; the serving room's clock does the rest. User u draws from streams of its own (``prompt/u`` and so on), so
-its requests are the same whatever the others do.
+When a request comes isn't known before those before it have ended, so this room only says what each user asks for and
+how long it thinks; the serving room's clock does the rest. User u draws from streams of its own (``prompt/u`` and so
+on), so its requests are the same whatever the others do.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ class Users:
 def users(traffic: Traffic, run: Run, seed: int, token_s: float, shortest_s: float) -> Users:
     """What the users of one seed ask for.
 
-    ``token_s`` is the least time that an output token takes and ``shortest_s`` the least time until a request that isn't
-    served to its end is over (infinity: all are), seconds; they bound how many requests a user can make before the horizon.
+    ``token_s`` is the least time that an output token takes and ``shortest_s`` the least time until a request that
+    isn't served to its end is over (infinity: all are), seconds; they bound how many requests a user can make before
+    the horizon.
     """
     assert run.horizon_s is not None, "the scenario room refuses a closed loop without a horizon"
     closed, count = traffic.closed, traffic.closed.users
@@ -63,9 +64,7 @@ def users(traffic: Traffic, run: Run, seed: int, token_s: float, shortest_s: flo
     return Users(first, start, think, prompt, output, prefix, class_id, priority, names)
 
 
-_Part = tuple[
-    NDArray[np.float64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int16]
-]
+_Part = tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int16]]
 
 
 def _user(traffic: Traffic, seed: int, u: int, left_s: float, token_s: float, shortest_s: float) -> _Part:
