@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain(error)
         return 2
     except Exception as error:  # a fault is reported in one line too; the traceback helps nobody who runs this
-        print(f"fault: {type(error).__name__}: {error}", file=sys.stderr)
+        print(f"fault: {type(error).__name__}: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
     return 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -154,13 +155,17 @@ def _tiles(story: Story, final: bool) -> None:
         seconds(tail.p95) if tail.p95 is not None else "–",
         f"{against}, but {_missing(missing)} got no answer" if missing > _WORTH_SAYING else against,
         delta_color="off", delta_arrow="off", border=True,
-        help=f"Of the {tail.answered:,} requests that were answered in full; {tail.unanswered:,} were not.",
+        help=f"Of the {tail.answered:,} requests that were answered in full; {tail.unanswered:,} were not."
+        + _interval(tail.p95_ci, seconds),
     )  # fmt: skip
     kept = promise.attainment.attainment if promise else None
+    interval = promise.attainment.ci95 if promise else None
     second.metric(
         "Kept the promise",
         percent(kept) if kept is not None else "–",
         f"target {percent(promise.objective.target)}" if promise else "nothing promised",
+        help="Share of requests in time. Whoever got no answer counts as broken, as the promise says."
+        + _interval(interval, percent),
         delta_color="off", delta_arrow="off", border=True,
     )  # fmt: skip
     why = listed([REASONS[reason] for reason in story.reasons][:2]) if story.reasons else "nobody"
@@ -169,6 +174,10 @@ def _tiles(story: Story, final: bool) -> None:
         percent(story.turned_away) if story.turned_away is not None else "–",
         why, delta_color="off", delta_arrow="off", border=True,
     )  # fmt: skip
+
+
+def _interval(ends: Sequence[float] | None, words: Callable[[float], str]) -> str:
+    return "" if ends is None else f" 95 % interval from the spread over runs: {words(ends[0])} to {words(ends[1])}."
 
 
 def _missing(share: float) -> str:

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from engine.machine import replica_evidence
 from engine.outcome.story import Story
-from engine.scenario import Analytic, Scenario
+from engine.scenario import Admission, Analytic, Client, Scenario, describe
 from ui.words import count, digits, money, percent, plain, seconds
 
-_PROCESS = {
-    "deterministic": "evenly, like clockwork",
-    "poisson": "independently of each other (Poisson)",
-    "trace": "as recorded in the trace",
-}
 _STATUS = {
     "measured": "fitted on published measurements of this accelerator",
     "alike": "fitted on published measurements of its family",
@@ -21,29 +16,52 @@ _STATUS = {
 
 def assumptions(scenario: Scenario) -> list[str]:
     """Three lines: who arrives, how they are served, what isn't modelled."""
-    t, b = scenario.traffic, scenario.batching
-    how = _PROCESS.get(t.process, f"in clumps (gaps vary {digits(t.cv)} times as much as their mean)")
-    classes = "" if t.process == "trace" else f" {_lengths(scenario)}"
-    limit = scenario.admission.max_outstanding
-    refused = "nobody is refused" if limit is None else f"a replica with {count(limit, 'request')} refuses the next"
+    b = scenario.batching
     return [
-        f"**Traffic:** requests arrive {how}.{classes} Callers wait as long as it takes, and don't ask again.",
-        f"**Serving:** as vLLM does: prompts are read in chunks of up to {b.max_num_batched_tokens:,} tokens a step "
-        f"between other people's words, up to {b.max_num_seqs:,} conversations share a step, "
-        f"requests go to the replicas {_ROUTING[scenario.fleet.routing.policy]}, {refused}.",
+        f"**Traffic:** requests arrive {_arrivals(scenario)}. {_lengths(scenario)}{_callers(scenario.traffic.client)}",
+        f"**Serving:** {_word('batching.policy', b.policy)}; a step has up to {b.max_num_batched_tokens:,} tokens of "
+        f"up to {b.max_num_seqs:,} conversations; the router takes "
+        f"{_word('fleet.routing.policy', scenario.fleet.routing.policy)}; {_refusing(scenario.admission)}.",
         "**Not modelled:** the network, failures of machines, what the answers are worth.",
     ]
 
 
-_ROUTING = {"round_robin": "in turn", "random": "at random"}
+def _word(path: str, value: str) -> str:
+    """What the scenario's description calls one of a setting's choices."""
+    return next(choice.word for choice in describe(path).choices if choice.value == value)
+
+
+def _arrivals(scenario: Scenario) -> str:
+    traffic = scenario.traffic
+    if traffic.process == "gamma":
+        return f"in clumps (gaps vary {digits(traffic.cv)} times as much as their mean)"
+    if traffic.process == "closed":
+        return f"from {count(traffic.closed.users, 'user')}, each waiting for an answer"
+    return _word("traffic.process", traffic.process)
+
+
+def _callers(client: Client) -> str:
+    limits = [limit for limit in (client.timeout_s, client.ttft_timeout_s) if limit is not None]
+    patience = f"give up after {seconds(min(limits))}" if limits else "wait as long as it takes"
+    again = f"ask again up to {count(client.max_retries, 'time')}" if client.max_retries else "don't ask again"
+    return f"Callers {patience}, and {again}."
+
+
+def _refusing(admission: Admission) -> str:
+    if admission == Admission():
+        return "nobody is refused"
+    limit = admission.max_outstanding
+    return "some are refused, by the limits set" if limit is None else f"a replica with {limit:,} requests refuses more"
 
 
 def _lengths(scenario: Scenario) -> str:
     kinds = scenario.traffic.classes
+    if scenario.traffic.process == "trace":
+        return ""
     if len(kinds) > 1:
-        return f"There are {len(kinds)} kinds of them: {', '.join(plain(kind.name) for kind in kinds)}."
+        return f"There are {len(kinds)} kinds of them: {', '.join(plain(kind.name) for kind in kinds)}. "
     prompt, answer = (getattr(kinds[0], what) for what in ("prompt_tokens", "output_tokens"))
-    return f"Prompts have {_length(prompt)}, answers {_length(answer)}."
+    return f"Prompts have {_length(prompt)}, answers {_length(answer)}. "
 
 
 def _length(length: object) -> str:
@@ -81,7 +99,9 @@ def footer(story: Story, scenario: Scenario) -> str:
         found = replica_evidence(scenario)
         if found is not None:
             figures = f"step times from the data sheet of {plain(scenario.hardware.accelerator)}"
-            parts.append(f"{figures}, constants {_STATUS[found.status]}")
+            parts.append(f"{figures}, constants {_STATUS[found.status]}, accuracy not shown yet")
     else:
         parts.append("step times from a measured profile")
+    if run["warmup_s"]:
+        parts.append(f"the first {seconds(run['warmup_s'])} (grey) aren't counted")
     return " · ".join(parts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 from engine.catalog import accelerators, models
@@ -53,11 +53,17 @@ class Control:
         return min(self.stops, key=lambda stop: abs(stop - value))
 
 
+@lru_cache(maxsize=64)
 def controls(base: Scenario) -> dict[str, Control]:
-    """The controls for a scenario, by key, in the sidebar's order. A trace brings its own rate and lengths."""
+    """The controls for a scenario, by key, in the sidebar's order. A trace brings its own rate and lengths.
+
+    Remembered: don't change what comes back.
+    """
     found = [_model(base), _weights(base), _accelerator(base), _chips(base), _number("fleet.replicas", base)]
+    if base.traffic.process not in ("trace", "closed"):
+        found.append(_number("traffic.rate_rps", base))
     if base.traffic.process in ("poisson", "gamma", "deterministic"):
-        found += [_number("traffic.rate_rps", base), _burstiness(base)]
+        found.append(_burstiness(base))
     if base.traffic.process != "trace":
         found += [c for what in ("prompt_tokens", "output_tokens") if (c := _length(what, base)) is not None]
     if base.slo:

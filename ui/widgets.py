@@ -62,7 +62,9 @@ def _presets(current: Current) -> None:
 
 def _start_from() -> None:
     name = st.session_state[session.PRESET]
-    if name is not None:
+    if name is None:  # the cross in the list: there is no such thing as no scenario
+        st.session_state[session.PRESET] = session.state().preset
+    else:
         session.load(preset(name).scenario, name)
 
 

@@ -7,7 +7,7 @@ from engine.scenario import Scenario
 from engine.study import simulate
 from engine.traffic import Trace
 
-REQUESTS_PER_LANE = 300
+REQUESTS_PER_LANE = 200
 """Of a first answer: a run's time follows the requests of a replica, hardly the number of replicas and repetitions."""
 
 
@@ -32,7 +32,7 @@ def beginning_s(scenario: Scenario, trace: Trace | None = None) -> float:
     low, high = 0.0, horizon or 0.0
     for _ in range(30):
         middle = (low + high) / 2
-        below = traffic.rate_rps * traffic.shape.mean_factor(middle) * middle < wanted
+        below = _rate_rps(scenario) * traffic.shape.mean_factor(middle) * middle < wanted
         low, high = (middle, high) if below else (low, middle)
     return high
 
@@ -43,4 +43,12 @@ def expected_requests(scenario: Scenario, trace: Trace | None = None) -> float:
     if traffic.process == "trace":
         return float(run.seeds * len(trace)) if trace is not None else 0.0
     horizon = run.horizon_s or 0.0
-    return traffic.rate_rps * traffic.shape.mean_factor(horizon) * horizon * run.seeds
+    return _rate_rps(scenario) * traffic.shape.mean_factor(horizon) * horizon * run.seeds
+
+
+def _rate_rps(scenario: Scenario) -> float:
+    """The rate before the shape; of a fixed number of users, what they can bring at most when an answer takes 1 s."""
+    traffic = scenario.traffic
+    if traffic.process == "closed":
+        return traffic.closed.users / (traffic.closed.think_s + 1.0)
+    return traffic.rate_rps

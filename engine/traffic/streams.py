@@ -13,8 +13,8 @@ their results is due to the setting.
 | `prompt` | prompt length | one uniform a request |
 | `output` | output length | one uniform a request |
 | `ramp` | when each user of a closed loop asks first | one uniform a user |
-| `think/u` | how long user u thinks | one exponential a request of that user |
-| `class/u`, `prompt/u`, `output/u` | what user u asks for | as above, a request of that user |
+| `think` | how long a user of a closed loop thinks (`think/3`: user 3) | one exponential a request |
+| `class/u`, `prompt/u`, `output/u` | what user u of a closed loop asks for | as above |
 | `router` | the random router's choices | the router's own rule |
 
 The names, the hash and the generator are part of what a scenario means: changing any of them changes every figure.

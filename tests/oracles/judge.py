@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from tests.oracles.estimate import Estimate
 from tests.oracles.mapping import MAPPINGS, Queue
 from tests.oracles.quantities import is_p99, quantity
@@ -33,9 +31,11 @@ class Verdict:
     @property
     def sharp(self) -> bool:
         """Whether the half-width is what the full set asks for; less than a step need not be resolved."""
-        q = quantity(self.row.quantity)
-        within = MEAN_WITHIN if q.mean else P99_WITHIN if is_p99(self.row.quantity) else np.inf
-        return self.estimate.half_width <= max(within * max(self.row.value, q.smallest), self.step)
+        q, p99 = quantity(self.row.quantity), is_p99(self.row.quantity)
+        if not (q.mean or p99):
+            return True
+        within = (P99_WITHIN if p99 else MEAN_WITHIN) * max(self.row.value, q.smallest)
+        return self.estimate.half_width <= max(within, self.step)
 
     def line(self) -> str:
         """The row's line of the table."""

@@ -87,10 +87,3 @@ def test_sections_name_the_setting_inside() -> None:
 def test_one_urgency_for_all_is_available() -> None:
     two = [{"name": "a", "priority": 3}, {"name": "b", "priority": 3}]
     assert Scenario.from_dict({"traffic": {"classes": two}}).traffic.classes[1].priority == 3
-
-
-def test_classes_of_different_urgency_are_not() -> None:
-    two = [{"name": "a"}, {"name": "b", "priority": 1}]
-    with pytest.raises(ScenarioError) as raised:
-        Scenario.from_dict({"traffic": {"classes": two}})
-    assert str(raised.value) == "traffic.classes.1.priority: 1 is not available yet; use 0, as in the first class"

@@ -93,7 +93,7 @@ CASES: list[tuple[str, Any, str]] = [
         "choice",
         traffic(process="posson"),
         'traffic.process: "posson" is not one of the choices; did you mean poisson? '
-        "give deterministic, poisson, gamma, mmpp or trace",
+        "give deterministic, poisson, gamma, mmpp, trace or closed",
     ),
     (
         "shape's kind",

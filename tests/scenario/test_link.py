@@ -336,7 +336,10 @@ def test_any_text_gives_a_scenario_or_words(text: str) -> None:
 def test_unknown_preset() -> None:
     error = broken("p=mondy")
     assert error.kind == "unknown_preset"
-    assert str(error) == 'p: "mondy" is not a preset; did you mean monday? there are monday and average-lies'
+    assert (
+        str(error)
+        == 'p: "mondy" is not a preset; did you mean monday? there are monday, average-lies, one-read, wordy and long-prompt'
+    )
     assert error.nearest == preset("monday").scenario
     error = broken(f"p=nothing&s={TOKEN}")
     assert error.kind == "unknown_preset"

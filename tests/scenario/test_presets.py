@@ -42,4 +42,7 @@ def test_every_file_says_what_is_particular(file: Path) -> None:
 def test_unknown_names() -> None:
     with pytest.raises(ScenarioError) as raised:
         preset("tuesday")
-    assert str(raised.value) == 'preset: "tuesday" is not a preset; there are monday and average-lies'
+    assert (
+        str(raised.value)
+        == 'preset: "tuesday" is not a preset; there are monday, average-lies, one-read, wordy and long-prompt'
+    )

@@ -81,9 +81,16 @@ class TestByHand:
 
     def test_reserved_answers_end_early(self) -> None:
         """Answers of 40 tokens are cut to 8, which stand for the answer in KV too."""
-        settings: Any = {"kv_capacity_tokens": 20, "reserve_output_tokens": 8, "max_num_seqs": 2}
-        s = scenario(10, 40, {"overhead_s": 0.5}, **settings)
-        assert capacity_rps(s, replica_model(s)) == pytest.approx(1 / (8 * 0.5), rel=1e-9)
+        settings: Any = {"kv_capacity_tokens": 20, "reserve_output_tokens": 8, "kv_policy": "reserve"}
+        s = scenario(10, 40, {"overhead_s": 0.5}, max_num_seqs=2, **settings)
+        assert measured(s) == pytest.approx(1 / (8 * 0.5), rel=1e-9)
+
+    @pytest.mark.parametrize(("policy", "steps"), [("prefill_first", 7 + 4), ("static", 8)])
+    def test_other_policies(self, policy: str, steps: int) -> None:
+        """Four seats, steps of half a second. A static group of four takes eight; with prefill first, where ends are
+        spread over the eight steps, each of the four new prompts stops the others for a step of its own."""
+        s = scenario(10, 8, {"overhead_s": 0.5}, max_num_seqs=4, max_num_batched_tokens=8192, policy=policy)
+        assert measured(s) == pytest.approx(4 / (steps * 0.5), rel=1e-2)
 
     def test_nothing_fits(self) -> None:
         assert measured(scenario(100, 20, kv_capacity_tokens=119)) is None
@@ -145,7 +152,7 @@ class TestWhatItDependsOn:
 
     def test_it_is_remembered_without_them(self, monkeypatch: pytest.MonkeyPatch) -> None:
         first = measured(self.S)
-        monkeypatch.setattr(capacity, "run_fleet", lambda *given: pytest.fail("measured again"))
+        monkeypatch.setattr(capacity, "completion_rate", lambda *given: pytest.fail("measured again"))
         assert measured(self.S.replace({"traffic.rate_rps": 31.0, "fleet.replicas": 3, "slo": []})) == first
 
     @pytest.mark.parametrize(

@@ -47,3 +47,35 @@ def test_the_average_lies_only_when_requests_come_in_clumps() -> None:
     assert abs(counts[0] / counts[1] - 1) < 0.03, "the same number of requests"
     assert clumped.capacity_rps is not None
     assert 2.8 < 0.75 * 4 * clumped.capacity_rps, "far below what the fleet can serve"
+
+
+def words_per_second(group: int) -> float:
+    """Output tokens a second on ``one-read`` with so many people in the group."""
+    result = run("one-read", traffic__closed__users=group)
+    assert abs(result.summary()["replica"]["mean_batch"] - group) < 0.05 * group
+    return float(result.throughput["output_tokens_per_s"])
+
+
+def test_one_read_serves_eight_nearly_eight_times_and_twice_sixty_four_only_a_little_more() -> None:
+    one, eight, many, more = (words_per_second(group) for group in (1, 8, 64, 128))
+    assert 6.5 <= eight / one <= 8.0
+    assert 1.1 <= more / many <= 1.4
+
+
+def test_wordier_traffic_shrinks_the_group_until_refusals_begin() -> None:
+    result = run("wordy")
+    frame = result.timeline.groupby("t_s").sum(numeric_only=True).reset_index()
+    third = result.scenario.run.horizon_s / 3
+    first, last = frame[frame.t_s < third], frame[frame.t_s >= 2 * third]
+    assert first.rejected_queue_full.sum() == 0
+    assert last.rejected_queue_full.sum() > 0.1 * last.offered.sum()
+    full = result.timeline[result.timeline.limited_kv > 0.5]
+    early, late = full[full.t_s < 1.5 * third], full[full.t_s >= 2.5 * third]
+    assert late.running.mean() < 0.75 * early.running.mean(), "fewer conversations fit, though nothing was set"
+
+
+def test_a_long_prompt_pauses_everybodys_words_and_smaller_chunks_shorten_the_pause() -> None:
+    coarse, fine = run("long-prompt"), run("long-prompt", batching__max_num_batched_tokens=2048)
+    pauses = [r.latency["itl"].figures["p999"] for r in (coarse, fine)]
+    assert pauses[0] > 2 * pauses[1]
+    assert (coarse.attainments[0].met, fine.attainments[0].met) == (False, True)

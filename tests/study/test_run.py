@@ -23,7 +23,7 @@ def scenario(**changes: Any) -> Scenario:
             "traffic": {"rate_rps": 8.0} if changes.get("traffic__process") != "trace" else {},
             "performance": {"kind": "linear", "overhead_s": 0.01, "token_s": 0.0001},
             "batching": {"max_num_seqs": 24, "max_num_batched_tokens": 1024, "kv_capacity_tokens": 60_000},
-            "admission": {"max_outstanding": 60},
+            "admission": {"max_outstanding": 26},
             "run": {"horizon_s": 90.0, "warmup_s": 10.0, "seeds": 3},
         }
     ).replace({path.replace("__", "."): value for path, value in changes.items()})

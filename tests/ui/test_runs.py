@@ -107,12 +107,15 @@ def test_the_beginning_of_a_trace_is_told_by_its_rows() -> None:
         }
     )
     assert work.expected_requests(replay, trace) == 2000
-    assert work.beginning_s(replay, trace) == 600.0
-    assert work.beginning(replay, trace).summary["run"]["simulated_requests"] == 600
+    wanted = 2 * work.REQUESTS_PER_LANE
+    assert work.beginning_s(replay, trace) == wanted
+    assert work.beginning(replay, trace).summary["run"]["simulated_requests"] == wanted
 
 
 def test_the_beginning_follows_the_shape_of_the_traffic() -> None:
     steady = Scenario.from_dict({"traffic": {"rate_rps": 1.0}, "fleet": {"replicas": 1}})
     spike = {"kind": "spike", "at_s": 0.0, "factor": 3.0, "rise_s": 0.0, "hold_s": 900.0, "fall_s": 0.0}
-    assert work.beginning_s(steady) == pytest.approx(300.0, rel=1e-3)
-    assert work.beginning_s(steady.replace({"traffic.shape": spike})) == pytest.approx(100.0, rel=1e-3)
+    assert work.beginning_s(steady) == pytest.approx(work.REQUESTS_PER_LANE, rel=1e-3)
+    assert work.beginning_s(steady.replace({"traffic.shape": spike})) == pytest.approx(
+        work.REQUESTS_PER_LANE / 3, rel=1e-3
+    )

@@ -1,0 +1,121 @@
+"""A recorded run served again by the engine, and how far the two are apart."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from engine import Scenario, Trace, read_trace, simulate
+from tests.vllm_runs.recorded import Floats, Recorded
+
+PROFILES = Path(__file__).resolve().parent.parent / "truth" / "vllm_profiles.json"
+Profile = dict[str, float]
+"""The coefficients of a linear performance profile, in seconds."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What the engine says of a run, in the order and on the clock of the recording."""
+
+    arrival_s: Floats
+    first_token_s: Floats
+    finish_s: Floats
+    running: Floats
+    """(ticks,): at the recording's ticks, from averages over each second."""
+    waiting: Floats
+    preemptions: int
+    completed: int
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number of a run."""
+
+    name: str
+    ours: float
+    real: float
+
+    @property
+    def difference(self) -> float:
+        """Relative to the real one."""
+        return self.ours / self.real - 1
+
+
+def stored_profile(name: str) -> Profile:
+    """The profile that `fit.py` found for a run."""
+    profile: Profile = json.loads(PROFILES.read_text())["runs"][name]["profile"]
+    return profile
+
+
+def scenario_of(recorded: Recorded, profile: Profile) -> Scenario:
+    """The run's engine settings with a profile as its performance; every attempt runs to its end."""
+    return Scenario.from_dict(
+        {
+            "name": recorded.name,
+            "traffic": {"process": "trace", "trace": {"source": f"{recorded.name}.csv", "format": "requests"}},
+            "performance": {"kind": "linear", **profile},
+            "batching": {
+                "policy": "chunked",
+                "kv_policy": "on_demand",
+                "max_num_seqs": recorded.max_num_seqs,
+                "max_num_batched_tokens": recorded.max_num_batched_tokens,
+                "kv_capacity_tokens": recorded.kv_capacity_tokens,
+            },
+            "fleet": {"replicas": 1},
+            "run": {"horizon_s": None, "warmup_s": 0, "seeds": 1},
+        }
+    )
+
+
+def trace_of(recorded: Recorded, arrival_s: Floats) -> Trace:
+    """The run's requests as a trace file of format `requests`, read back."""
+    columns = zip(arrival_s.tolist(), recorded.prompt_tokens.tolist(), recorded.output_tokens.tolist(), strict=True)
+    lines = ["arrival_s,prompt_tokens,output_tokens", *(f"{t!r},{p},{o}" for t, p, o in columns)]
+    return read_trace("\n".join(lines).encode(), "requests")
+
+
+def replay(recorded: Recorded, profile: Profile, arrival_s: Floats | None = None) -> Replay:
+    """Serve the run's requests; `arrival_s` (n,), if given, takes the place of the recorded arrivals."""
+    arrival_s = recorded.arrival_s if arrival_s is None else arrival_s
+    result = simulate(scenario_of(recorded, profile), trace_of(recorded, arrival_s))
+    served, seconds = result.requests, result.timeline
+    middle = (seconds["t_s"] + seconds["width_s"] / 2).to_numpy(np.float64)
+
+    def at_ticks(column: str) -> Floats:
+        return np.interp(recorded.tick_s, middle, seconds[column].to_numpy(np.float64))
+
+    return Replay(
+        arrival_s=arrival_s,
+        first_token_s=served["first_token_s"].to_numpy(np.float64),
+        finish_s=served["finish_s"].to_numpy(np.float64),
+        running=at_ticks("running"),
+        waiting=at_ticks("queue"),
+        preemptions=int(served["preemptions"].sum()),
+        completed=int((served["state"] == "completed").sum()),
+    )
+
+
+def percentile(values: Floats, share: float) -> float:
+    """The smallest value with at least that share of the sample at or below it, as the engine takes percentiles."""
+    return float(np.quantile(values, share, method="inverted_cdf"))
+
+
+def figures(recorded: Recorded, ours: Replay) -> tuple[Figure, ...]:
+    """Makespan, and percentiles of TTFT and E2E, seconds; each side from the arrivals of the replay."""
+    found = [Figure("makespan", float(ours.finish_s.max()), recorded.makespan_s)]
+    for name, mine, real in (
+        ("TTFT", ours.first_token_s, recorded.first_token_s),
+        ("E2E", ours.finish_s, recorded.finish_s),
+    ):
+        for share in (0.5, 0.95):
+            waits = (percentile(end - ours.arrival_s, share) for end in (mine, real))
+            found.append(Figure(f"{name} p{share * 100:.0f}", *waits))
+    return tuple(found)
+
+
+def correlation(ours: Floats, real: Floats) -> float:
+    """Pearson's, over the recording's ticks."""
+    return float(np.corrcoef(ours, real)[0, 1])
