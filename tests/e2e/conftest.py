@@ -81,7 +81,9 @@ def settled(page: Page, headline: str | None = None) -> str:
     """Wait until the page has its final answer; the headline. With `headline`, until it is another one."""
     page.wait_for_selector("h1")
     if headline is not None:
-        page.wait_for_function("(old) => document.querySelector('h1')?.innerText !== old", arg=headline)
+        page.wait_for_function(
+            "(old) => { const now = document.querySelector('h1')?.innerText; return now && now !== old }", arg=headline
+        )
     page.wait_for_selector(IDLE)
     page.wait_for_timeout(200)
     page.wait_for_selector(IDLE)

@@ -7,19 +7,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from math import inf
 from typing import Any
 
 from engine.outcome import Meter, Result
 from engine.scenario import Scenario
-from engine.serving import StepLog, run_fleet
+from engine.serving import StepLog, run_fleet, run_users
 from tests.reference.model import Outcome, Request, Row, Setup, Step
-from tests.reference.scenarios import random_case
+from tests.reference.scenarios import FEATURES, LinearBase, random_case
 from tests.reference.simulator import simulate
-from tests.serving.compare import fleet_of, model_of, requests_of
+from tests.serving.compare import fleet_of, requests_of, users_of
 
 FIRST_SEED = 5
 COUNT = 60
 """Cases that tests go through."""
+OTHERS = sorted(FEATURES - {"split"})
+"""What every third case uses at random."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,20 @@ class Case:
         """Without a horizon the last event's instant belongs to the window."""
         return self.setup.horizon_s is None
 
+    def output(self, request: Request) -> int:
+        """Tokens of a request's answer, cut to what is reserved."""
+        most = self.setup.reserve_output_tokens
+        return request.output_tokens if most is None else min(request.output_tokens, most)
+
     def rows(self) -> Iterator[tuple[int, Request, Row]]:
-        """(seed, request, what became of it), in the engine's order."""
+        """(seed, request, what became of it) of all that came, in order of arrival."""
         for i, (requests, outcome) in enumerate(zip(self.requests, self.expected, strict=True)):
-            for j in sorted(range(len(requests)), key=lambda j: requests[j].arrival_s):
-                yield i, requests[j], outcome.requests[j]
+            pairs = [pair for pair in zip(requests, outcome.requests, strict=True) if pair[1].order is not None]
+            yield from ((i, *pair) for pair in sorted(pairs, key=lambda pair: pair[1].order or 0))
+
+    def came(self, seed: int) -> list[Row]:
+        """What became of the requests of a seed that came before the horizon."""
+        return [row for i, _, row in self.rows() if i == seed]
 
     def steps(self) -> Iterator[tuple[int, Step]]:
         """(seed, step) of all replicas."""
@@ -71,9 +83,9 @@ def result_of(setup: Setup, requests: Sequence[Sequence[Request]], warmup_s: flo
     """The engine's result for reference requests; ``document`` holds sections of the scenario to report under."""
     document.setdefault("slo", [])
     horizon = setup.horizon_s
-    run = {"horizon_s": horizon, "warmup_s": warmup_s, "seeds": len(requests), "seed": FIRST_SEED}
+    length = {"horizon_s": horizon, "warmup_s": warmup_s, "seeds": len(requests), "seed": FIRST_SEED}
     traffic = {"process": "trace"} if horizon is None else {}
-    s = Scenario.from_dict({"run": run, "traffic": traffic, "fleet": {"replicas": setup.replicas}, **document})
+    s = Scenario.from_dict({"run": length, "traffic": traffic, "fleet": {"replicas": setup.replicas}, **document})
     meter = Meter(len(requests), setup.replicas, warmup_s, horizon)
     pieces: list[StepLog] = []
 
@@ -81,18 +93,30 @@ def result_of(setup: Setup, requests: Sequence[Sequence[Request]], warmup_s: flo
         meter(log)
         pieces.append(log)
 
-    run_ = run_fleet(fleet_of(setup), [requests_of(r)[0] for r in requests], FIRST_SEED, sink)
-    return Result(s, model_of(setup), run_, meter, lambda: StepLog.joined(pieces), None, (), 0.0, FIRST_SEED)
+    fleet = fleet_of(setup, [r for part in requests for r in part])
+    if requests[0] and requests[0][0].user is not None:
+        run = run_users(fleet, [users_of(r, horizon or inf) for r in requests], setup.backoff_s, sink)
+    else:
+        run = run_fleet(fleet, [requests_of(r)[0] for r in requests], FIRST_SEED, sink)
+    return Result(s, fleet.model, run, meter, lambda: StepLog.joined(pieces), None, (), 0.0, FIRST_SEED)
 
 
 @cache
 def case(number: int) -> Case:
     """Case ``number``: three seeds, the second and third with part of the first one's requests."""
     rng = random.Random(number)
-    setup, first = random_case(rng, {"max_outstanding"} if number % 2 else set())
-    requests = [first, [r for r in first if rng.random() < 0.7], [r for r in first if rng.random() < 0.4]]
+    plain: list[set[str]] = [set(), {"max_outstanding"}]
+    features = plain[number % 3] if number % 3 < 2 else {name for name in OTHERS if rng.random() < 0.3}
+    if "closed" in features:
+        features.discard("rate_limit")  # not available together
+    setup, first = random_case(rng, features)
+    if first and first[0].user is not None:
+        users = 1 + max(r.user or 0 for r in first)
+        requests = [first, *(first[: max(users, int(share * len(first)))] for share in (0.7, 0.4))]
+    else:
+        requests = [first, *([r for r in first if rng.random() < share] for share in (0.7, 0.4))]
     expected = [simulate(setup, part) for part in requests]
-    exact = (setup.base.overhead_s * 1024) % 1 == 0  # type: ignore[union-attr]
+    exact = isinstance(setup.base, LinearBase) and (setup.base.overhead_s * 1024) % 1 == 0
     warmup = _warmup(rng, expected, exact)
     return Case(setup, requests, expected, result_of(setup, requests, warmup), warmup, exact)
 

@@ -22,14 +22,14 @@ def unit_steps(**settings: Any) -> Setup:
     return Setup(base=lambda tokens: 1.0, **settings)
 
 
-def metric_of(name: str, request: Request, row: Row) -> float | None:
+def metric_of(name: str, output_tokens: int, row: Row) -> float | None:
     """A completed request's latency in seconds, as the rules define it; None where undefined."""
     assert row.arrival_s is not None
     assert row.scheduled_s is not None
     assert row.first_token_s is not None
     assert row.finish_s is not None
     if name == "tpot":
-        return (row.finish_s - row.first_token_s) / (request.output_tokens - 1) if request.output_tokens > 1 else None
+        return (row.finish_s - row.first_token_s) / (output_tokens - 1) if output_tokens > 1 else None
     return {"ttft": row.first_token_s, "e2e": row.finish_s, "queue": row.scheduled_s}[name] - row.arrival_s
 
 
@@ -41,7 +41,7 @@ class TestLatencies:
             seeds: list[list[float]] = [[], [], []]
             for seed, request, row in c.rows():
                 if row.state == "completed" and row.arrival_s is not None and row.arrival_s >= c.warmup_s:
-                    value = metric_of(name, request, row)
+                    value = metric_of(name, c.output(request), row)
                     seeds[seed] += [] if value is None else [value]
             found = c.result.latency[name]
             assert found.counts.tolist() == [len(s) for s in seeds]
@@ -123,12 +123,45 @@ class TestWhoCounts:
         want = {s: sum(r.state == s for r in counted) for s in ("completed", "rejected", "timed_out", "unfinished")}
         want |= {"offered": len(counted), "first_attempts": len(counted), "retries": 0}
         assert summary["requests"] == want
-        reasons = {name: sum(row.reason == name for row in counted) for name in ("too_long", "queue_full")}
+        names = ("too_long", "queue_full", "rate_limited")
+        reasons = {name: sum(row.reason == name for row in counted) for name in names}
         found = summary["rejected_by_reason"]
         assert {name: found[name] for name in reasons} == reasons
         assert sum(found.values()) == want["rejected"]
         assert summary["preemptions"] == sum(row.preemptions for row in counted)
-        assert summary["run"]["simulated_requests"] == sum(len(r) for r in c.requests)
+        assert summary["run"]["simulated_requests"] == len(list(c.rows()))
+
+
+class TestWasted:
+    REQUESTS = (Request(0.0, 4, 9), Request(0.0, 1, 2))
+
+    def test_by_hand(self) -> None:
+        """The first is dropped at 4 s, after 4 tokens read and 3 more written; it was 4 of 5, 1 of 2, then all of a
+        step's tokens."""
+        result = result_of(unit_steps(timeout_s=3.5, horizon_s=9.0), [self.REQUESTS])
+        assert result.requests["state"].tolist() == ["timed_out", "completed"]
+        assert result.wasted == pytest.approx({"tokens": 7, "busy_s": 0.8 + 0.5 + 2.0})
+        later = result_of(unit_steps(timeout_s=3.5, horizon_s=9.0), [self.REQUESTS], warmup_s=1.0)
+        assert later.wasted == {"tokens": 0, "busy_s": 0.0}, "it came before the window"
+
+    def test_a_server_that_does_not_notice_goes_on(self) -> None:
+        """4 tokens read and 8 more written, the last four steps after the client gave up."""
+        result = result_of(unit_steps(timeout_s=3.5, horizon_s=20.0, on_timeout="ignore"), [self.REQUESTS])
+        assert result.requests["left_s"].tolist() == [9.0, 2.0]
+        assert result.wasted == pytest.approx({"tokens": 12, "busy_s": 0.8 + 0.5 + 7.0})
+
+    def test_work_is_shared_out_over_requests(self) -> None:
+        """What all attempts together cost is what all steps worked on; where the horizon cuts no step."""
+        seen = 0
+        for number in range(2, COUNT, 3):
+            c = case(number)
+            a, steps = c.result.run.attempts, list(c.steps())
+            late = [c.setup.timeout_s, c.setup.ttft_timeout_s, c.setup.queue_timeout_s] != [None, None, None]
+            if late and all(step.end <= c.expected[seed].horizon_s for seed, step in steps):
+                assert a.spent_tokens.sum() == sum(step.T for _, step in steps), number
+                assert a.spent_s.sum() == pytest.approx(sum(step.end - step.start for _, step in steps)), number
+                seen += 1
+        assert seen > 2
 
 
 class TestCost:

@@ -31,14 +31,17 @@ class Recorded:
     arrival_s: Floats
     """(n,): when the server's front end had it, on the clock of the other times."""
     queued_s: Floats
-    """(n,): when the scheduler put it into its queue."""
+    """(n,): when the scheduler put it into its queue, between two steps."""
     scheduled_s: Floats
+    """(n,): when it was first chosen for a step."""
     first_token_s: Floats
     finish_s: Floats
     tick_s: Floats
     """(ticks,): when running and waiting were read, once a second."""
     running: Floats
     waiting: Floats
+    kv_usage: Floats
+    """Shares of the KV cache in use, 0 to 1; all 0 in a run that didn't record them."""
 
     @property
     def makespan_s(self) -> float:
@@ -74,6 +77,7 @@ def read(data: Path, name: str) -> Recorded:
         tick_s=_column(ticks, "t") - (wall[0] - started),
         running=_column(ticks, "running"),
         waiting=_column(ticks, "waiting"),
+        kv_usage=_column(ticks, "kv_cache_pct") / 100,
     )
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
-from engine import Scenario, Trace, read_trace, simulate
+from engine import Result, Scenario, Trace, read_trace, simulate
 from tests.vllm_runs.recorded import Floats, Recorded
 
 PROFILES = Path(__file__).resolve().parent.parent / "truth" / "vllm_profiles.json"
 Profile = dict[str, float]
 """The coefficients of a linear performance profile, in seconds."""
+Changes = Mapping[str, object]
+NONE: Changes = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,8 @@ class Replay:
     running: Floats
     """(ticks,): at the recording's ticks, from averages over each second."""
     waiting: Floats
+    kv_usage: Floats
+    """(ticks,): share of the KV capacity; nan where it is unlimited."""
     preemptions: int
     completed: int
 
@@ -50,8 +56,11 @@ def stored_profile(name: str) -> Profile:
     return profile
 
 
-def scenario_of(recorded: Recorded, profile: Profile) -> Scenario:
-    """The run's engine settings with a profile as its performance; every attempt runs to its end."""
+def scenario_of(recorded: Recorded, profile: Profile, changes: Changes = NONE) -> Scenario:
+    """The run's engine settings with a profile as its performance; every attempt runs to its end.
+
+    `changes` are settings by path that take the place of the run's own.
+    """
     return Scenario.from_dict(
         {
             "name": recorded.name,
@@ -67,7 +76,7 @@ def scenario_of(recorded: Recorded, profile: Profile) -> Scenario:
             "fleet": {"replicas": 1},
             "run": {"horizon_s": None, "warmup_s": 0, "seeds": 1},
         }
-    )
+    ).replace(dict(changes))
 
 
 def trace_of(recorded: Recorded, arrival_s: Floats) -> Trace:
@@ -77,10 +86,16 @@ def trace_of(recorded: Recorded, arrival_s: Floats) -> Trace:
     return read_trace("\n".join(lines).encode(), "requests")
 
 
-def replay(recorded: Recorded, profile: Profile, arrival_s: Floats | None = None) -> Replay:
+def replay(
+    recorded: Recorded,
+    profile: Profile,
+    changes: Changes = NONE,
+    arrival_s: Floats | None = None,
+    run: Callable[[Scenario, Trace], Result] = simulate,
+) -> Replay:
     """Serve the run's requests; `arrival_s` (n,), if given, takes the place of the recorded arrivals."""
     arrival_s = recorded.arrival_s if arrival_s is None else arrival_s
-    result = simulate(scenario_of(recorded, profile), trace_of(recorded, arrival_s))
+    result = run(scenario_of(recorded, profile, changes), trace_of(recorded, arrival_s))
     served, seconds = result.requests, result.timeline
     middle = (seconds["t_s"] + seconds["width_s"] / 2).to_numpy(np.float64)
 
@@ -93,6 +108,7 @@ def replay(recorded: Recorded, profile: Profile, arrival_s: Floats | None = None
         finish_s=served["finish_s"].to_numpy(np.float64),
         running=at_ticks("running"),
         waiting=at_ticks("queue"),
+        kv_usage=at_ticks("kv_usage"),
         preemptions=int(served["preemptions"].sum()),
         completed=int((served["state"] == "completed").sum()),
     )

@@ -1,0 +1,127 @@
+"""Fits a linear profile to each recorded run and writes `tests/truth/vllm_profiles.json`.
+
+`python -m tests.vllm_runs.fit [name of a run ...]`, with HEADROOM_DATA as for the tests; a few minutes a run.
+
+The search is Nelder and Mead's simplex over the logarithms of the six coefficients, so none can become negative, with
+one restart. It starts from what the data sheets promise and draws nothing at random: the same data, engine and
+libraries give the same profile.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import minimize
+
+from engine import Result, Scenario, Trace
+from engine.machine import replica_model
+from engine.outcome import Meter
+from engine.serving import Fleet, StepLog, run_fleet
+from engine.traffic import generate
+from tests.vllm_runs.recorded import RUNS, Floats, Recorded, read
+from tests.vllm_runs.replay import NONE, PROFILES, Changes, Profile, figures, replay
+
+EVALUATIONS = (300, 200)
+"""Most replays of the search, and of its restart from what it found."""
+FIRST_STEP = 0.3
+"""How far the first simplex reaches in each coefficient: a factor of e to this."""
+
+
+@dataclass(frozen=True)
+class DataSheet:
+    """What a run's hardware and model promise, of all accelerators together."""
+
+    bytes_per_s: float
+    flops: float
+    weights: float
+    """Parameters that each token is multiplied with: all but the input embedding."""
+    kv_bytes_per_token: float
+    pair_flops: float
+    """Floating-point operations for one token looking at another, over all layers: 4 layers * query heads * head."""
+
+    def profile(self) -> Profile:
+        """A first guess: everything at full speed, two bytes a weight, and a few milliseconds of host work a step."""
+        return {
+            "overhead_s": 3e-3,
+            "weights_s": 2 * self.weights / self.bytes_per_s,
+            "token_s": 2 * self.weights / self.flops,
+            "seq_s": 3e-5,
+            "kv_token_s": self.kv_bytes_per_token / self.bytes_per_s,
+            "prefill_pair_s": self.pair_flops / self.flops,
+        }
+
+
+# Bandwidth and dense bf16 speed: data sheets of the RTX 4090 and of the RTX PRO 6000 Blackwell (twice). Shapes: the
+# models' published configurations.
+SHEETS = {
+    "RTX4090_Llama-3.1-8B": DataSheet(1.008e12, 165.2e12, 7.5e9, 2 * 2 * 32 * 8 * 128, 4 * 32 * 32 * 128),
+    "RTXPRO6000_Qwen3-32B": DataSheet(2 * 1.792e12, 2 * 467.8e12, 32.0e9, 2 * 2 * 64 * 8 * 128, 4 * 64 * 64 * 128),
+}
+
+
+def run_alone(s: Scenario, trace: Trace) -> Result:
+    """What `simulate` returns, without measuring the replica's capacity, which takes longer than the replay itself."""
+    model, seed = replica_model(s), s.run.seed
+    steps: list[StepLog] = []
+    served = run_fleet(Fleet.of(s, model), [generate(s.traffic, s.run, seed, trace)], seed, steps.append)
+    return Result(s, model, served, Meter(1, 1, 0.0, None), lambda: StepLog.joined(steps), None, (), 0.0, seed)
+
+
+def distance(recorded: Recorded, profile: Profile, changes: Changes = NONE) -> float:
+    """How far a replay is from its recording: five roots of mean squares, each relative to the run's own size.
+
+    First tokens and last tokens of every request against the makespan, the curves of running and waiting against their
+    peaks, and the figures that the test asserts against the real ones.
+    """
+    ours = replay(recorded, profile, changes, run=run_alone)
+    parts = (
+        (ours.first_token_s - recorded.first_token_s) / recorded.makespan_s,
+        (ours.finish_s - recorded.finish_s) / recorded.makespan_s,
+        (ours.running - recorded.running) / recorded.running.max(),
+        (ours.waiting - recorded.waiting) / recorded.waiting.max(),
+        np.array([figure.difference for figure in figures(recorded, ours)]),
+    )
+    return float(sum(np.sqrt(np.mean(part**2)) for part in parts))
+
+
+def fit(recorded: Recorded, start: Profile, changes: Changes = NONE) -> Profile:
+    """The profile that brings the replay nearest to the recording, with four significant digits."""
+    names = list(start)
+    guess = np.log(list(start.values()))
+
+    def profile_at(x: Floats) -> Profile:
+        return {name: float(f"{value:.3e}") for name, value in zip(names, np.exp(x), strict=True)}
+
+    def cost(x: Floats) -> float:
+        return distance(recorded, profile_at(x), changes)
+
+    found = _simplex(cost, guess, FIRST_STEP, EVALUATIONS[0])
+    return profile_at(_simplex(cost, found, FIRST_STEP / 5, EVALUATIONS[1]))
+
+
+def _simplex(cost: Callable[[Floats], float], start: Floats, step: float, evaluations: int) -> Floats:
+    corners = np.vstack([start, start + step * np.eye(start.size)])
+    options = {"initial_simplex": corners, "maxfev": evaluations, "xatol": 1e-3, "fatol": 1e-5, "adaptive": True}
+    return np.asarray(minimize(cost, start, method="Nelder-Mead", options=options).x, np.float64)
+
+
+def main(names: list[str]) -> None:
+    """Fit the named runs, and replace their profiles in the file."""
+    data = Path(os.environ.get("HEADROOM_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
+    stored = json.loads(PROFILES.read_text()) if PROFILES.exists() else {"runs": {}}
+    for name in names or RUNS:
+        recorded = read(data, name)
+        profile = fit(recorded, SHEETS[name].profile())
+        stored["runs"][name] = {"profile": profile, "distance": round(distance(recorded, profile), 4)}
+        print(name, stored["runs"][name])
+        PROFILES.write_text(json.dumps(stored, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
