@@ -31,7 +31,7 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-bench: $(VENV)/.dev  ## writes bench.json
+bench: $(VENV)/.dev chromium  ## writes bench.json
 	$(BIN)/python -m tests.bench.run
 
 chromium:

@@ -1,4 +1,4 @@
-"""The sidebar's controls as values: what each shows of a scenario, and what it changes in one. No Streamlit here.
+"""All controls as values: the sidebar's, and with them the engine settings. No Streamlit here.
 
 A control's key is the path of the setting that it shows, or its own where it stands for several. A value that equals
 what the scenario shows already changes nothing, so rounding for display never alters a scenario.
@@ -6,69 +6,40 @@ what the scenario shows already changes nothing, so rounding for display never a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cache, lru_cache
-from typing import Any, Literal
+from typing import Any
 
 from engine.catalog import accelerators, models
-from engine.scenario import ParamInfo, Scenario, describe
+from engine.scenario import Scenario, describe
+from ui.control import Control, Value, help_of, number, stops, with_value
+from ui.settings import settings
 
-Value = float | int | str
-Kind = Literal["slider", "box", "choice"]
-
-_MANTISSAS = (1, 1.1, 1.2, 1.35, 1.5, 1.7, 2, 2.2, 2.5, 2.7, 3, 3.5, 4, 4.5, 5, 5.5, 6, 7, 8, 9)
 _CHIPS = (1, 2, 4, 8, 16)
 _PLAIN = {"ttft": "First word", "e2e": "Last word", "tpot": "Gap between words", "max_itl": "Longest gap",
           "queue": "Wait in the queue"}  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Control:
-    """One control: how it looks, and what it means for the scenario that it was made for.
-
-    `stops` are a slider's positions, `choices` the values of a list with their words. `changes` maps a value to the
-    settings that it sets.
-    """
-
-    key: str
-    kind: Kind
-    label: str
-    help: str
-    value: Value
-    changes: Callable[[Any], dict[str, Any]]
-    low: float | None = None
-    high: float | None = None
-    step: float = 1.0
-    stops: tuple[float, ...] = ()
-    choices: Mapping[Any, str] | None = None
-
-    @property
-    def whole(self) -> bool:
-        """Whether it takes whole numbers only."""
-        return isinstance(self.value, int)
-
-    def nearest_stop(self, value: float) -> float:
-        """The slider's position for a value."""
-        return min(self.stops, key=lambda stop: abs(stop - value))
-
-
 @lru_cache(maxsize=64)
 def controls(base: Scenario) -> dict[str, Control]:
-    """The controls for a scenario, by key, in the sidebar's order. A trace brings its own rate and lengths.
+    """The controls for a scenario, by key: the sidebar's in its order, then the engine's settings.
+
+    A trace brings its own rate and lengths.
 
     Remembered: don't change what comes back.
     """
-    found = [_model(base), _weights(base), _accelerator(base), _chips(base), _number("fleet.replicas", base)]
+    found = [_model(base), _weights(base), _accelerator(base), _chips(base), number("fleet.replicas", base)]
     if base.traffic.process not in ("trace", "closed"):
-        found.append(_number("traffic.rate_rps", base))
+        found.append(number("traffic.rate_rps", base))
+    if base.traffic.process == "closed":
+        found.append(number("traffic.closed.users", base))
     if base.traffic.process in ("poisson", "gamma", "deterministic"):
         found.append(_burstiness(base))
     if base.traffic.process != "trace":
         found += [c for what in ("prompt_tokens", "output_tokens") if (c := _length(what, base)) is not None]
     if base.slo:
         found += [_threshold(base), _target(base)]
-    return {control.key: control for control in found}
+    return {control.key: control for control in found} | settings(base)
 
 
 def apply(base: Scenario, values: Mapping[str, Value]) -> Scenario:
@@ -78,33 +49,6 @@ def apply(base: Scenario, values: Mapping[str, Value]) -> Scenario:
         if key in values and values[key] != control.value:
             changes.update(control.changes(values[key]))
     return base.replace(changes) if changes else base
-
-
-def _help(info: ParamInfo, more: str = "") -> str:
-    parts = [info.help, more]
-    if info.low is not None:
-        parts.append(f"Accepts {info.accepted}.")
-    if info.flag:
-        parts.append(f"In the engine: `{info.flag}`.")
-    return " ".join(part for part in parts if part)
-
-
-def _number(path: str, base: Scenario, label: str = "", key: str = "") -> Control:
-    info = describe(path)
-    value = _get(base, path)
-    whole = info.form == "integer"
-    return Control(
-        key=key or path,
-        kind="slider",
-        label=label or info.label,
-        help=_help(info),
-        value=int(value) if whole else float(value),
-        changes=lambda new: {path: new},
-        low=info.low,
-        high=info.high,
-        step=info.step or (10.0 if info.unit == "tokens" else 1.0 if whole else 0.1),
-        stops=_with(stops(info), value),
-    )
 
 
 def _burstiness(base: Scenario) -> Control:
@@ -131,7 +75,7 @@ def _burstiness(base: Scenario) -> Control:
         low=0.0,
         high=info.high,
         step=info.step or 0.1,
-        stops=_with((0.0, *stops(info)), value),
+        stops=with_value((0.0, *stops(info)), value),
     )
 
 
@@ -149,7 +93,7 @@ def _length(what: str, base: Scenario) -> Control | None:
         return None
     name = "Prompt" if what == "prompt_tokens" else "Answer"
     several = f" of {base.traffic.classes[0].name}" if len(base.traffic.classes) > 1 else ""
-    return _number(f"traffic.classes.0.{what}.{setting}", base, f"{name} length{several} (tokens)")
+    return number(f"traffic.classes.0.{what}.{setting}", base, f"{name} length{several} (tokens)")
 
 
 def _threshold(base: Scenario) -> Control:
@@ -158,7 +102,7 @@ def _threshold(base: Scenario) -> Control:
         key="slo.0.threshold_s",
         kind="box",
         label=f"{_PLAIN[objective.metric]} within (s)",
-        help=_help(info),
+        help=help_of(info),
         value=float(objective.threshold_s),
         changes=lambda new: {"slo.0.threshold_s": new},
         low=info.low,
@@ -203,7 +147,7 @@ def _weights(base: Scenario) -> Control:
         key="model.weight_dtype",
         kind="choice",
         label=info.label,
-        help=_help(info),
+        help=help_of(info),
         value=base.model.weight_dtype,
         changes=lambda new: {"model.weight_dtype": new},
         choices={choice.value: choice.value for choice in info.choices},
@@ -236,44 +180,10 @@ def _chips(base: Scenario) -> Control:
         key="parallelism.tp",
         kind="choice",
         label="Per replica",
-        help=_help(info),
+        help=help_of(info),
         value=now,
         changes=lambda new: {"parallelism.tp": new},
         choices={many: f"{many} chip{'s' if many > 1 else ''}" for many in sorted({*_CHIPS, now})},
     )
 
 
-def stops(info: ParamInfo) -> tuple[float, ...]:
-    """A slider's positions over a setting's usual range: by ratio or by step, both ends included."""
-    low, high = info.usual or (info.low or 0.0, info.high or 1.0)
-    if info.log:
-        inside = [_round(m * 10**e) for e in range(-6, 9) for m in _MANTISSAS]
-    else:
-        step = info.step or 1.0
-        inside = [_round(low + i * step) for i in range(round((high - low) / step) + 1)]
-    numbers = {low, high, *(n for n in inside if low <= n <= high)}
-    if info.form == "integer":
-        return tuple(sorted({round(n) for n in numbers}))
-    return tuple(sorted({float(round(n)) if info.unit == "tokens" else float(n) for n in numbers}))
-
-
-def position(value: float) -> str:
-    """What stands at a slider's position. Streamlit tells positions apart by this text: no two may be alike."""
-    return f"{value:,.6g}"
-
-
-def _with(positions: tuple[float, ...], value: float) -> tuple[float, ...]:
-    """A slider's positions, and the value that it starts from where that lies visibly between them."""
-    inside = positions[0] < value < positions[-1] and position(value) not in map(position, positions)
-    return tuple(sorted({*positions, value})) if inside else positions
-
-
-def _round(number: float) -> float:
-    return float(f"{number:.6g}")
-
-
-def _get(base: Scenario, path: str) -> Any:
-    found: Any = base
-    for part in path.split("."):
-        found = found[int(part)] if part.isdigit() else getattr(found, part)
-    return found

@@ -17,9 +17,9 @@ from .prompts import prompts_at_once
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_POOL = 1 << 17
+_POOL = 1 << 16
 """Requests that stand for the mix."""
-_FEWEST = 300
+_FEWEST = 200
 """Completions of a replica that are watched, at least."""
 _MOST_SEATS = 16_384
 """Requests that a replica begins with at most; one that works on many more is measured before it has filled up."""

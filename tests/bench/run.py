@@ -126,13 +126,28 @@ def measure(case: str) -> dict[str, Any]:
     }
 
 
+def slider() -> dict[str, Any]:
+    """From a slider's move on ``monday`` to the changed chart in Chromium, median over ten moves, wall seconds."""
+    from tests.e2e.conftest import serving
+    from tests.e2e.measure_slider import measure as watch
+
+    with serving() as address:
+        seconds = watch(f"{address}/?p=monday")
+    row = dict.fromkeys(("requests", "cpu_s", "requests_per_cpu_s", "peak_mb"))
+    return {"case": "slider_monday", **row, "yardstick_s": round(yardstick(), 3), "wall_s": float(np.median(seconds))}
+
+
 def main() -> None:
     """Run the cases named on the command line, or all of them; print and write bench.json."""
     if len(sys.argv) == 3 and sys.argv[1] == "--case":
         print(json.dumps(measure(sys.argv[2])))
         return
     rows = []
-    for case in sys.argv[1:] or CASES:
+    for case in sys.argv[1:] or [*CASES, "slider_monday"]:
+        if case == "slider_monday":
+            rows.append(slider())
+            print(rows[-1])
+            continue
         if case == "azure_conv" and not DATA.exists():
             print(f"azure_conv: skipped, no data at {DATA}; set HEADROOM_DATA", file=sys.stderr)
             continue

@@ -337,8 +337,8 @@ def test_unknown_preset() -> None:
     error = broken("p=mondy")
     assert error.kind == "unknown_preset"
     assert (
-        str(error)
-        == 'p: "mondy" is not a preset; did you mean monday? there are monday, average-lies, one-read, wordy and long-prompt'
+        str(error) == 'p: "mondy" is not a preset; did you mean monday? '
+        "there are monday, average-lies, one-read, wordy and long-prompt"
     )
     assert error.nearest == preset("monday").scenario
     error = broken(f"p=nothing&s={TOKEN}")

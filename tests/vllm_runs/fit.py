@@ -23,6 +23,7 @@ from engine import Result, Scenario, Trace
 from engine.machine import replica_model
 from engine.outcome import Meter
 from engine.serving import Fleet, StepLog, run_fleet
+from engine.study.prompts import prompts_at_once
 from engine.traffic import generate
 from tests.vllm_runs.recorded import RUNS, Floats, Recorded, read
 from tests.vllm_runs.replay import NONE, PROFILES, Changes, Profile, figures, replay
@@ -67,9 +68,11 @@ SHEETS = {
 
 def run_alone(s: Scenario, trace: Trace) -> Result:
     """What `simulate` returns, without measuring the replica's capacity, which takes longer than the replay itself."""
-    model, seed = replica_model(s), s.run.seed
+    seed = s.run.seed
+    requests = [generate(s.traffic, s.run, seed, trace)]
+    model = replica_model(s, prompts_at_once(s.batching, requests))
     steps: list[StepLog] = []
-    served = run_fleet(Fleet.of(s, model), [generate(s.traffic, s.run, seed, trace)], seed, steps.append)
+    served = run_fleet(Fleet.of(s, model), requests, seed, steps.append)
     return Result(s, model, served, Meter(1, 1, 0.0, None), lambda: StepLog.joined(steps), None, (), 0.0, seed)
 
 

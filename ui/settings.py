@@ -1,0 +1,123 @@
+"""The engine's settings as controls, under the names that they have there. No Streamlit here.
+
+Only settings whose behaviour is built; an empty box is what the scenario writes as null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.scenario import ParamInfo, Scenario, describe
+from ui.control import Control, get, help_of
+
+RATE_LIMIT = "admission.rate_limit.rate_rps"
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Batching": (
+        "batching.policy",
+        "batching.max_num_seqs",
+        "batching.max_num_batched_tokens",
+        "batching.max_model_len",
+        "batching.batch_wait_s",
+    ),
+    "Memory": (
+        "batching.gpu_memory_utilization",
+        "batching.kv_policy",
+        "batching.kv_capacity_tokens",
+        "batching.watermark",
+        "batching.reserve_output_tokens",
+    ),
+    "Admission": (
+        "admission.max_outstanding",
+        "admission.max_queued_tokens",
+        "admission.queue_timeout_s",
+        RATE_LIMIT,
+        "fleet.routing.policy",
+    ),
+    "Client": (
+        "traffic.client.timeout_s",
+        "traffic.client.ttft_timeout_s",
+        "traffic.client.on_timeout",
+        "traffic.client.max_retries",
+    ),
+}
+"""What the expander shows, column by column."""
+
+_STEPS = ((100_000.0, 10_000.0), (1_000.0, 256.0), (100.0, 16.0), (10.0, 1.0))
+"""A step that a click on a box's plus and minus makes, from each value on."""
+
+
+def settings(base: Scenario) -> dict[str, Control]:
+    """The controls by key, in the order of the groups."""
+    paths = [path for group in GROUPS.values() for path in group if describe(path).available]
+    return {path: _rate_limit(base) if path == RATE_LIMIT else _setting(path, base) for path in paths}
+
+
+def name_of(path: str) -> str:
+    """What engineers call a setting: the engine's flag, else the scenario's own key."""
+    return describe(path).flag or path.rpartition(".")[2]
+
+
+def _setting(path: str, base: Scenario) -> Control:
+    info, value = describe(path), get(base, path)
+    if info.form == "choice":
+        return _choice(info, value)
+    return _box(path, info, value, lambda new: {path: new}, info.null or "")
+
+
+def _choice(info: ParamInfo, value: str) -> Control:
+    return Control(
+        key=info.path,
+        kind="choice",
+        label=_label(info),
+        help=info.help,
+        value=value,
+        changes=lambda new: {info.path: new},
+        choices={c.value: f"{c.value}: {c.word}" for c in info.choices if c.available or c.value == value},
+    )
+
+
+def _box(
+    path: str, info: ParamInfo, value: float | None, changes: Callable[[Any], dict[str, Any]], null: str
+) -> Control:
+    whole = info.form == "integer"
+    return Control(
+        key=path,
+        kind="box",
+        label=_label(info),
+        help=help_of(info, f"Empty: {null}." if null else ""),
+        value=value if value is None or whole else float(value),
+        changes=changes,
+        low=info.low,
+        high=info.high,
+        step=info.step or _step(info, value),
+        null=null,
+        whole=whole,
+    )
+
+
+def _step(info: ParamInfo, value: float | None) -> float:
+    least = 1.0 if info.form == "integer" else 0.1
+    about = value if value is not None else (info.usual or (0.0, 0.0))[0]
+    return next((step for top, step in _STEPS if about >= top), least)
+
+
+def _rate_limit(base: Scenario) -> Control:
+    """The token bucket's rate; empty switches it off, and one second's worth may pass at once."""
+    info, now = describe(RATE_LIMIT), base.admission.rate_limit
+    off = describe("admission.rate_limit").null or ""
+
+    def changes(new: float | None) -> dict[str, Any]:
+        if new is None:
+            return {"admission.rate_limit": None}
+        if now is None:
+            return {"admission.rate_limit": {"rate_rps": new, "burst": max(1.0, new)}}
+        return {RATE_LIMIT: new}
+
+    return _box(RATE_LIMIT, info, None if now is None else now.rate_rps, changes, off)
+
+
+def _label(info: ParamInfo) -> str:
+    unit = f" ({info.unit})" if info.unit else ""
+    words = info.label[:1].lower() + info.label[1:]
+    return f"`{name_of(info.path)}` {words}{unit}"
