@@ -14,7 +14,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from engine.outcome.course import Arrivals, Latencies, Refusals
+from engine.outcome.course import Arrivals, Bins, Latencies, Refusals
 from ui.words import NBSP, REASONS, digits, seconds
 
 # The front end replaces these by the theme's chart colours and text, light or dark (see .streamlit/config.toml).
@@ -34,13 +34,15 @@ Floats = NDArray[np.float64]
 Line = NDArray[np.float32]
 
 
-def arrivals_figure(a: Arrivals, horizon_s: float, warmup_s: float) -> go.Figure:
-    """Step area of one run's arrivals, the fleet's capacity, and the part above it."""
+def arrivals_figure(a: Arrivals, horizon_s: float, warmup_s: float, pinned: Arrivals | None = None) -> go.Figure:
+    """Step area of one run's arrivals, the fleet's capacity, and the part above it; of A only what differs."""
     scale, unit = clock(horizon_s)
     seen = ~np.isnan(a.rate_rps)
     x, y = _steps(a.bins.start_s[seen], a.bins.width_s, a.rate_rps[seen], horizon_s, scale)
-    high = float(np.nanmax(a.rate_rps, initial=0.0))
-    top = nice_top(max(high, min(a.capacity_rps or 0.0, _FAR * high if high else math.inf)) * 1.08)
+    high = _highest([a.rate_rps] if pinned is None else [a.rate_rps, pinned.rate_rps])
+    capacities = [shown.capacity_rps or 0.0 for shown in (a, pinned) if shown is not None]
+    near = [rate for rate in capacities if not high or rate <= _FAR * high]
+    top = nice_top(max([high, *near, min(capacities[0], _FAR * high if high else math.inf)]) * 1.08)
     draft = _Draft(horizon_s / scale, unit, "requests per second", top, warmup_s / scale)
     draft.area(x, y, BLUE)
     draft.line(x, y, BLUE, "arrivals", shape="hv")
@@ -51,40 +53,64 @@ def arrivals_figure(a: Arrivals, horizon_s: float, warmup_s: float) -> go.Figure
         draft.level(a.capacity_rps, "can be served", f"can serve {digits(a.capacity_rps, 2)}", TEXT)
     elif a.capacity_rps is not None:
         draft.note(f"can serve {digits(a.capacity_rps, 2)}, far above ↑")
+    if pinned is not None:
+        _pinned_arrivals(draft, a, pinned, horizon_s, scale)
     return draft.figure()
 
 
-def latency_figure(c: Latencies, horizon_s: float, warmup_s: float, axis: str, threshold_s: float | None) -> go.Figure:
-    """p50, p95 and p99 by time of arrival with 95 % bands, and the promise."""
+def _pinned_arrivals(draft: _Draft, a: Arrivals, pinned: Arrivals, horizon_s: float, scale: float) -> None:
+    if not np.array_equal(a.rate_rps, pinned.rate_rps, equal_nan=True):
+        seen = ~np.isnan(pinned.rate_rps)
+        x, y = _steps(pinned.bins.start_s[seen], pinned.bins.width_s, pinned.rate_rps[seen], horizon_s, scale)
+        draft.ghost(x, y, BLUE, "A arrivals", shape="hv")
+    rate = pinned.capacity_rps
+    if rate is not None and rate != a.capacity_rps and rate <= draft.top:
+        ends = np.array([0.0, draft.end], np.float32)
+        draft.ghost(ends, np.full(2, rate, np.float32), TEXT, "A can serve", f"A can serve {digits(rate, 2)}")
+
+
+def latency_figure(
+    c: Latencies,
+    horizon_s: float,
+    warmup_s: float,
+    axis: str,
+    threshold_s: float | None,
+    pinned: Latencies | None = None,
+) -> go.Figure:
+    """p50, p95 and p99 by time of arrival with 95 % bands, the promise, and A's p95."""
     scale, unit = clock(horizon_s)
-    x = _f32((c.bins.start_s + c.bins.width_s / 2) / scale)
-    counted = c.figures["p99"][c.bins.start_s >= warmup_s]
-    high = float(np.nanmax(np.nan_to_num(counted), initial=0.0))
-    top = nice_top(max(high, threshold_s or 0.0) * 1.05)
-    draft = _Draft(horizon_s / scale, unit, f"{axis}, s", top, warmup_s / scale)
+    x = _middles(c.bins, scale)
+    counted = [c.figures["p99"][c.bins.start_s >= warmup_s]]
+    counted += [] if pinned is None else [pinned.figures["p95"][pinned.bins.start_s >= warmup_s]]
+    high = max(_highest(counted), threshold_s or 0.0) * 1.05
+    per, word = (1.0, "s") if nice_top(high) >= 1.0 else (1000.0, "ms")
+    top = nice_top(high * per)
+    draft = _Draft(horizon_s / scale, unit, f"{axis}, {word}", top, warmup_s / scale)
     style = {"p99": (PURPLE, "dot", 1.6), "p95": (ORANGE, "solid", 2.4), "p50": (BLUE, "solid", 1.8)}
     for name, (colour, dash, width) in style.items():
         known = ~np.isnan(c.high[name])
         if known.any():
-            up = np.minimum(c.high[name][known], top)
-            draft.band(x[known], _f32(c.low[name][known]), _f32(up), colour, 0.16)
-        values = c.figures[name]
+            up = np.minimum(c.high[name][known] * per, top)
+            draft.band(x[known], _f32(c.low[name][known] * per), _f32(up), colour, 0.16)
+        values = c.figures[name] * per
         draft.line(x, _f32(values), colour, name, dash=dash, width=width)
         last = values[~np.isnan(values)]
         if last.size:
             draft.label(float(last[-1]), name, colour)
-    if threshold_s is not None and threshold_s <= top:
-        draft.level(threshold_s, "promise", f"promise {seconds(threshold_s)}", GREEN)
+    if threshold_s is not None and threshold_s * per <= top:
+        draft.level(threshold_s * per, "promise", f"promise {seconds(threshold_s)}", GREEN)
+    if pinned is not None and not np.isnan(pinned.figures["p95"]).all():
+        draft.ghost(_middles(pinned.bins, scale), _f32(pinned.figures["p95"] * per), ORANGE, "A p95")
     return draft.figure()
 
 
-def refusals_figure(r: Refusals, horizon_s: float, warmup_s: float) -> go.Figure:
-    """Shares of arrivals that were turned away, by reason, stacked."""
+def refusals_figure(r: Refusals, horizon_s: float, warmup_s: float, pinned: Refusals | None = None) -> go.Figure:
+    """Shares of arrivals that were turned away, by reason, stacked, and A's total."""
     scale, unit = clock(horizon_s)
-    x = _f32((r.bins.start_s + r.bins.width_s / 2) / scale)
+    x = _middles(r.bins, scale)
     shares = {reason: 100 * np.nan_to_num(share) for reason, share in r.shares.items()}
-    total = np.sum(list(shares.values()), axis=0) if shares else np.zeros(x.size)
-    top = min(100.0, nice_top(float(total.max(initial=0.0)) * 1.05))
+    total, then = _total(r), None if pinned is None else _total(pinned)
+    top = min(100.0, nice_top(_highest([total] if then is None else [total, then]) * 1.05))
     draft = _Draft(horizon_s / scale, unit, "turned away, % of arrivals", top, warmup_s / scale)
     below = np.zeros(x.size)
     for i, (reason, share) in enumerate(shares.items()):
@@ -92,6 +118,8 @@ def refusals_figure(r: Refusals, horizon_s: float, warmup_s: float) -> go.Figure
         draft.bars(x, _f32(share), r.bins.width_s / scale, colour, REASONS[reason], _PATTERNS[i % len(_PATTERNS)])
         draft.label(float((below + share / 2).mean()), REASONS[reason], colour)
         below = below + share
+    if pinned is not None and then is not None:
+        draft.ghost(_middles(pinned.bins, scale), _f32(then), TEXT, "A")
     return draft.figure()
 
 
@@ -144,6 +172,13 @@ class _Draft:
         line = {"color": colour, "width": width, "dash": dash, "shape": shape}
         style = {"mode": "lines", "line": line, "hovertemplate": "%{y:.3~g}"}
         self.traces.append({"type": "scatter", "x": x, "y": y, "name": name} | style)
+
+    def ghost(self, x: Line, y: Line, colour: str, name: str, text: str = "", shape: str = "linear") -> None:
+        """A line of what is compared with: dashed and pale."""
+        self.line(x, y, _veil(colour, 0.6), name, shape=shape, dash="6px,4px", width=1.6)
+        known = y[~np.isnan(y)]
+        if known.size:
+            self.label(float(known[-1]), text or name, colour)
 
     def level(self, height: float, name: str, text: str, colour: str) -> None:
         """A dashed line across at one height."""
@@ -227,6 +262,21 @@ def _steps(start_s: Floats, width_s: float, y: Floats, horizon_s: float, scale: 
         return _f32(start_s), _f32(y)
     end = min(float(start_s[-1]) + width_s, horizon_s)
     return _f32(np.append(start_s, end) / scale), _f32(np.append(y, y[-1]))
+
+
+def _middles(bins: Bins, scale: float) -> Line:
+    return _f32((bins.start_s + bins.width_s / 2) / scale)
+
+
+def _highest(lines: Sequence[Floats]) -> float:
+    """The highest value of several lines, 0 without any."""
+    return max((float(np.nan_to_num(line).max(initial=0.0)) for line in lines), default=0.0)
+
+
+def _total(r: Refusals) -> Floats:
+    """All reasons together, %."""
+    parts = [100 * np.nan_to_num(share) for share in r.shares.values()]
+    return np.sum(parts, axis=0) if parts else np.zeros(r.bins.start_s.size)
 
 
 def _f32(values: Floats) -> Line:

@@ -16,11 +16,14 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from engine.outcome.story import Story
 from engine.scenario import Problem, Scenario, ScenarioError
 from engine.scenario.link import LinkError, open_link
 from engine.scenario.presets import FIRST, preset
 from ui import traces
-from ui.controls import Value, apply, controls
+from ui.control import Value
+from ui.controls import apply, controls
+from ui.history import History, Visit
 
 PRESET = "preset"
 """Key of the list of presets."""
@@ -50,6 +53,17 @@ class State:
     """How many times the base was changed."""
     upload_error: str = ""
     """What is wrong with the file that was uploaded last."""
+    history: History = field(default_factory=History)
+    pinned: Pinned | None = None
+
+
+@dataclass
+class Pinned:
+    """What is compared with: A, and the best answer to it so far."""
+
+    scenario: Scenario
+    story: Story | None = None
+    final: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,6 +136,36 @@ def present() -> Scenario:
         return state().base
 
 
+def pin() -> None:
+    """Keep the present scenario as A. In a callback."""
+    state().pinned = Pinned(present())
+
+
+def unpin() -> None:
+    """Compare with nothing any more. In a callback."""
+    state().pinned = None
+
+
+def pinned() -> Pinned | None:
+    """A, if there is one."""
+    return state().pinned
+
+
+def undo() -> None:
+    """Back to the scenario before this one, whatever the browser's history says. In a callback."""
+    _show(state().history.undo())
+
+
+def redo() -> None:
+    """Take an undo back. In a callback."""
+    _show(state().history.redo())
+
+
+def _show(visit: Visit | None) -> None:
+    if visit is not None:
+        load(visit.scenario, visit.preset)
+
+
 def slider_key(key: str) -> str:
     """Key of the slider beside a box."""
     return f"{key} slider"
@@ -190,6 +234,7 @@ def _from_controls(state: State, link: str) -> Current:
         scenario = apply(state.base, state.values)
     except ScenarioError as error:
         return Current(None, state.base, state.preset, None, error.problems, None)
+    state.history.visit(scenario, state.preset)
     share = link_of(scenario, state.preset)
     if scenario.token != state.meant:
         state.before, state.link, state.meant = link, share or "", scenario.token

@@ -43,6 +43,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 """What the expander shows, column by column."""
 
+_NAMES = {RATE_LIMIT: "rate_limit", "fleet.routing.policy": "routing"}
+"""Where the last part of the path alone says too little."""
 _STEPS = ((100_000.0, 10_000.0), (1_000.0, 256.0), (100.0, 16.0), (10.0, 1.0))
 """A step that a click on a box's plus and minus makes, from each value on."""
 
@@ -55,7 +57,7 @@ def settings(base: Scenario) -> dict[str, Control]:
 
 def name_of(path: str) -> str:
     """What engineers call a setting: the engine's flag, else the scenario's own key."""
-    return describe(path).flag or path.rpartition(".")[2]
+    return describe(path).flag or _NAMES.get(path) or path.rpartition(".")[2]
 
 
 def _setting(path: str, base: Scenario) -> Control:
@@ -70,7 +72,7 @@ def _choice(info: ParamInfo, value: str) -> Control:
         key=info.path,
         kind="choice",
         label=_label(info),
-        help=info.help,
+        help=_words(info) + info.help,
         value=value,
         changes=lambda new: {info.path: new},
         choices={c.value: f"{c.value}: {c.word}" for c in info.choices if c.available or c.value == value},
@@ -85,7 +87,7 @@ def _box(
         key=path,
         kind="box",
         label=_label(info),
-        help=help_of(info, f"Empty: {null}." if null else ""),
+        help=_words(info) + help_of(info, f"Empty: {null}." if null else ""),
         value=value if value is None or whole else float(value),
         changes=changes,
         low=info.low,
@@ -118,6 +120,9 @@ def _rate_limit(base: Scenario) -> Control:
 
 
 def _label(info: ParamInfo) -> str:
-    unit = f" ({info.unit})" if info.unit else ""
-    words = info.label[:1].lower() + info.label[1:]
-    return f"`{name_of(info.path)}` {words}{unit}"
+    return f"`{name_of(info.path)}` {info.unit.removesuffix(' of device memory').removesuffix(' of KV capacity')}".strip()
+
+
+def _words(info: ParamInfo) -> str:
+    """Before the help: the flag alone isn't everybody's word."""
+    return f"{info.label}. "

@@ -36,6 +36,14 @@ _IN_TIME = {
     "max_itl": ("sees no pause above", "see no pause above"),
     "queue": ("waits in the queue at most", "wait in the queue at most"),
 }
+_SLOWEST = {
+    "ttft": f"the slowest 5{NBSP}% wait {{}} for the first word (TTFT) at worst",
+    "e2e": f"the slowest 5{NBSP}% have the last word (E2E) after {{}} at worst",
+    "tpot": f"the slowest 5{NBSP}% get a word every {{}} (TPOT) at worst",
+    "max_itl": f"the unluckiest 5{NBSP}% see a gap between words (ITL) of {{}} at worst",
+    "queue": f"the unluckiest 5{NBSP}% are in the queue (queue time) for {{}} at worst",
+}
+"""What the 95th percentile of each metric is, with the term that the chart has."""
 _TURNED_AWAY = ("is turned away", "are turned away")
 _WORSE = 1.2
 """The busiest minutes are worth a word when they are this many times as bad as the average."""
@@ -158,12 +166,12 @@ def latency_sentence(story: Story) -> str:
     course, promise = story.latencies, story.promise
     if math.isnan(course.worst_s):
         return "Nobody came, so nobody waits." if story.verdict == "idle" else "Nobody got an answer: no wait to show."
-    worst = f"the slowest 5{NBSP}% take {seconds(course.worst_s)} at worst, {moment(course.worst_at_s)}"
+    worst = f"{_SLOWEST[story.tail.metric].format(seconds(course.worst_s))}, {moment(course.worst_at_s)}"
     silent = ""
     if course.silent_from_s is not None:
         silent = f" Nobody who comes after {moment(course.silent_from_s, '')} has an answer by the end."
     if promise is None:
-        return f"**Until the {METRICS[story.tail.metric][0]}, {worst}.**{silent}"
+        return f"**{worst[:1].upper()}{worst[1:]}.**{silent}"
     target = percent(promise.objective.target)
     if not course.broken_s:
         return f"**At no time are fewer than {target} in time:** {worst}.{silent}"

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import streamlit as st
 
-from engine.scenario import Scenario, ScenarioError, describe
-from engine.scenario.paths import changes
+from engine.scenario import Scenario, ScenarioError
 from engine.scenario.presets import preset, presets
 from engine.traffic import TraceError
 from ui import session, traces
-from ui.controls import Control, burstiness_word, controls, position
+from ui.control import Control
+from ui.controls import controls
+from ui.differences import bullets, differences
 from ui.frame import TITLE
+from ui.inputs import pair, slider
 from ui.session import Current
 from ui.words import count, digits, listed, moment, plain, rate, seconds, sentence
 
 _MOST_CHANGES = 3
-_BOX_PX = 104
 
 
 def sidebar(current: Current) -> None:
@@ -34,13 +33,14 @@ def sidebar(current: Current) -> None:
             _traffic(current.base, drawn)
         with st.container(gap="small"):
             st.markdown("##### Machines")
-            _pair(drawn["model.name"], drawn["model.weight_dtype"])
-            _pair(drawn["hardware.accelerator"], drawn["parallelism.tp"])
-            _slider(drawn["fleet.replicas"])
+            pair(drawn["model.name"], drawn["model.weight_dtype"])
+            pair(drawn["hardware.accelerator"], drawn["parallelism.tp"])
+            slider(drawn["fleet.replicas"])
         if "slo.0.threshold_s" in drawn:
             with st.container(gap="small"):
                 st.markdown("##### Promise")
-                _pair(drawn["slo.0.threshold_s"], drawn["target_percent"])
+                pair(drawn["slo.0.threshold_s"], drawn["target_percent"])
+        _keep(current)
         _link(current)
         _changed(current)
         _upload()
@@ -72,15 +72,15 @@ def _traffic(base: Scenario, drawn: dict[str, Control]) -> None:
     if base.traffic.process == "trace":
         _replayed(base)
         return
-    for key in ("traffic.rate_rps", "burstiness"):
+    for key in ("traffic.rate_rps", "traffic.closed.users", "burstiness"):
         if key in drawn:
-            _slider(drawn[key])
+            slider(drawn[key])
             if key == "traffic.rate_rps" and base.traffic.shape.kind == "spike":
                 shape = base.traffic.shape
                 st.caption(f"{digits(shape.factor)} times as many for {seconds(shape.hold_s)}, {moment(shape.at_s)}")
     for key, control in drawn.items():
         if ".prompt_tokens." in key or ".output_tokens." in key:
-            _slider(control)
+            slider(control)
 
 
 def _replayed(base: Scenario) -> None:
@@ -100,78 +100,27 @@ def _stop_replaying() -> None:
     session.load(traces.without(session.state().base), None)
 
 
-# -- single controls ---------------------------------------------------------------------------------------------------
-
-
-def _slider(control: Control) -> None:
-    """A slider with a box to type in: the box has the exact value, the slider its nearest position."""
-    with st.container(gap="xxsmall"):
-        word = f" · {burstiness_word(float(st.session_state[control.key]))}" if control.key == "burstiness" else ""
-        st.markdown(f":small[{control.label}{word}]", help=control.help)
-        with st.container(horizontal=True, wrap=False, vertical_alignment="bottom", gap="small"):
-            st.select_slider(
-                control.label,
-                control.stops,
-                format_func=position,
-                key=session.slider_key(control.key),
-                label_visibility="collapsed",
-                on_change=_follow_slider,
-                args=(control.key, control.whole),
-                persist_state="session",
-            )
-            _box(control, width=_BOX_PX, hidden=True)
-
-
-def _follow_slider(key: str, whole: bool) -> None:
-    position = st.session_state[session.slider_key(key)]
-    st.session_state[key] = int(position) if whole else float(position)
-
-
-def _follow_box(control: Control) -> None:
-    if control.stops:
-        st.session_state[session.slider_key(control.key)] = control.nearest_stop(float(st.session_state[control.key]))
-
-
-def _box(control: Control, width: int | Literal["stretch"] = "stretch", hidden: bool = False) -> None:
-    number = int if control.whole else float
-    st.number_input(
-        control.label,
-        min_value=number(control.low) if control.low is not None else None,
-        max_value=number(control.high) if control.high is not None else None,
-        step=number(control.step),
-        format="%d" if control.whole else "%g",
-        key=control.key,
-        help=None if hidden else control.help,
-        label_visibility="collapsed" if hidden else "visible",
-        on_change=_follow_box,
-        args=(control,),
-        persist_state="session",
-        width=width,
-    )
-
-
-def _choice(control: Control, width: int | Literal["stretch"] = "stretch") -> None:
-    assert control.choices is not None
-    words = control.choices
-    st.selectbox(
-        control.label,
-        list(words),
-        format_func=lambda value: words.get(value, str(value)),
-        key=control.key,
-        help=control.help,
-        persist_state="session",
-        width=width,
-    )
-
-
-def _pair(one: Control, other: Control) -> None:
-    """A wide control and a narrow one in a row."""
-    with st.container(horizontal=True, wrap=False, vertical_alignment="bottom", gap="small"):
-        for control, width in ((one, "stretch"), (other, _BOX_PX)):
-            _choice(control, width) if control.kind == "choice" else _box(control, width)
-
-
 # -- below the controls ------------------------------------------------------------------------------------------------
+
+
+def _keep(current: Current) -> None:
+    """Keep the present scenario to compare with, and go back and forth in what was tried."""
+    history, pinned = session.state().history, session.pinned()
+    with st.container(horizontal=True, gap="small"):
+        if pinned is None:
+            st.button(
+                "Pin as A",
+                key="pin",
+                icon=":material/push_pin:",
+                on_click=session.pin,
+                disabled=current.scenario is None,
+                help="Keeps this scenario and its answer as A; whatever you change is then shown beside it. A stays in "
+                "this browser tab: it isn't part of the link.",
+            )
+        else:
+            st.button("Unpin A", key="pin", icon=":material/keep_off:", on_click=session.unpin)
+        for name, able, step in (("undo", history.can_undo, session.undo), ("redo", history.can_redo, session.redo)):
+            st.button(name.capitalize(), key=name, icon=f":material/{name}:", on_click=step, disabled=not able)
 
 
 def _link(current: Current) -> None:
@@ -192,20 +141,12 @@ def _changed(current: Current) -> None:
     if current.scenario is None:
         return
     start = preset(current.preset).scenario if current.preset else current.base
-    found = changes(start.to_dict(), current.scenario.to_dict())
+    found = differences(start, current.scenario)
     if not found:
         return
-    words = [f"{describe(path).label.lower()} {_show(value)}" for path, value in list(found.items())[:_MOST_CHANGES]]
-    more = len(found) - len(words)
-    words += [f"{more} more"] if more > 0 else []
-    st.caption(f"Changed: {listed(words)}.")
+    words = found[:_MOST_CHANGES] + ([f"{len(found) - _MOST_CHANGES} more"] if len(found) > _MOST_CHANGES else [])
+    st.caption(f"Changed: {listed(words)}.", help=bullets(found) if len(found) > _MOST_CHANGES else None)
     st.button("Reset", on_click=session.load, args=(start, current.preset), width="stretch")
-
-
-def _show(value: object) -> str:
-    if isinstance(value, float | int) and not isinstance(value, bool):
-        return digits(float(value), 4)
-    return plain(value) if isinstance(value, str) and len(value) < 30 else "…" if isinstance(value, str) else ""
 
 
 def _upload() -> None:

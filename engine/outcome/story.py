@@ -14,7 +14,7 @@ from .busiest import Busiest, busiest
 from .course import Arrivals, Latencies, Refusals, arrivals, bins_of, latencies, refusals
 from .objectives import Attainment
 from .result import Result
-from .spread import number, spread
+from .spread import half_width, number, spread
 
 Verdict = Literal[
     "idle", "refused", "unserved", "unpromised", "turned_away", "overloaded", "broken", "busiest", "holds"
@@ -63,6 +63,8 @@ class Story:
     tail: Tail
     turned_away: float | None
     """Share of the attempts after the warm-up that were refused; ``None`` when nothing arrived."""
+    turned_away_ci: tuple[float, float] | None
+    """95 % interval from the spread over runs; ``None`` with fewer than two."""
     reasons: dict[str, int]
     """Refused attempts by reason, only reasons that occur, most frequent first."""
     offered_rps: float | None
@@ -93,6 +95,7 @@ def story(result: Result, asked: Scenario | None = None) -> Story:
         promise=promise,
         tail=_tail(result, metric, offered),
         turned_away=turned_away / offered if offered else None,
+        turned_away_ci=_turned_away_ci(result, turned_away / offered) if offered else None,
         reasons=_reasons(result),
         offered_rps=rate,
         fleet_rps=arrived.capacity_rps,
@@ -155,6 +158,15 @@ def _tail(result: Result, metric: str, offered: int) -> Tail:
         answered=answered,
         unanswered=offered - answered,
     )
+
+
+def _turned_away_ci(result: Result, share: float) -> tuple[float, float] | None:
+    a = result.run.attempts
+    offered = np.bincount(a.seed_index[result.counted], minlength=a.seeds).astype(np.float64)
+    refused = np.bincount(a.seed_index[result.counted & (a.state == REJECTED)], minlength=a.seeds)
+    shares = np.divide(refused, offered, out=np.full(a.seeds, np.nan), where=offered > 0)
+    half = half_width(shares)
+    return None if half is None else (max(0.0, share - half), min(1.0, share + half))
 
 
 def _reasons(result: Result) -> dict[str, int]:

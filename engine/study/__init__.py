@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from .capacity import capacity_rps, forget_capacities
 from .run import simulate
+from .suggest import Suggestion, suggest
 
-__all__ = ["capacity_rps", "forget_capacities", "simulate"]
+__all__ = ["Suggestion", "capacity_rps", "forget_capacities", "simulate", "suggest"]

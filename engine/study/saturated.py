@@ -117,7 +117,9 @@ def _saturating(pool: Requests, batching: Batching, lanes: int, seats: int, late
     # Points spread evenly keep answers of equal length from ending together: left alone, they would spread out slowly.
     point = (rng.permuted(np.tile(np.arange(seats), (lanes, 1)), axis=1) + rng.random((lanes, 1))) / seats
     written = (point * pool.output_tokens[begun]).astype(np.int64)
-    whole = rng.integers(len(pool), size=(lanes, later))
+    # Every length of prompt has its share among those that come later: what they cost varies most.
+    spread = ((np.arange(lanes * later) + 0.5) * (len(pool) / (lanes * later))).astype(np.int64)
+    whole = rng.permutation(np.argsort(pool.prompt_tokens, kind="stable")[spread]).reshape(lanes, later)
     if batching.policy == "static":
         begun, written = rng.integers(len(pool), size=(lanes, seats)), np.zeros_like(begun)
     elif batching.policy == "chunked":

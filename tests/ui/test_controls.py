@@ -12,7 +12,8 @@ from engine.scenario import Scenario, ScenarioError
 from engine.scenario.paths import changes
 from engine.scenario.presets import presets
 from tests.scenario.strategies import scenarios
-from ui.controls import apply, burstiness_word, controls, position
+from ui.control import position
+from ui.controls import apply, burstiness_word, controls
 
 MONDAY = presets()[0].scenario
 

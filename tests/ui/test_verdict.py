@@ -18,9 +18,9 @@ QUIET = [60.0 * minute + 10.0 * i + 5.0 for minute in range(MINUTES) for i in ra
 RUSH = [300.0] * 30
 
 
-def said(arrivals: list[float], **changes: Any) -> dict[str, str]:
+def said(arrivals: list[float], output_tokens: int = 1, **changes: Any) -> dict[str, str]:
     """What is said about one replica that takes a second a request, one at a time."""
-    rows = "".join(f"{t},1,1\n" for t in sorted(arrivals))
+    rows = "".join(f"{t},1,{output_tokens}\n" for t in sorted(arrivals))
     trace = read_trace(f"arrival_s,prompt_tokens,output_tokens\n{rows}".encode())
     scenario = Scenario.from_dict(
         {
@@ -51,7 +51,9 @@ def test_it_holds() -> None:
     assert "kept**: for 100 % of requests." in text["explanation"]
     assert text["arrivals"] == "**Arrivals never pass what 1 replica can serve (1 a second).**"
     assert text["refusals"] == "**Nobody is turned away.**"
-    assert text["latency"].startswith("**At no time are fewer than 95 % in time:** the slowest 5 % take 1 s at worst")
+    assert text["latency"].startswith(
+        "**At no time are fewer than 95 % in time:** the slowest 5 % wait 1 s for the first word (TTFT) at worst"
+    )
 
 
 def test_broken() -> None:
@@ -61,7 +63,8 @@ def test_broken() -> None:
         "In the busiest minutes it is 9 in 10. The promise (2.5 s for 95 %) is **broken**: kept for 53 % of requests."
     )
     assert text["latency"] == (
-        "**For 30 s, fewer than 95 % are in time:** the slowest 5 % take 29 s at worst, around minute 5."
+        "**For 30 s, fewer than 95 % are in time:** "
+        "the slowest 5 % wait 29 s for the first word (TTFT) at worst, around minute 5."
     )
 
 
@@ -104,12 +107,22 @@ def test_unpromised() -> None:
     assert text["explanation"] == "Nothing is promised, so there is nothing to keep or break."
 
 
-@pytest.mark.parametrize("metric", ["ttft", "e2e", "queue"])
-def test_every_metric_has_its_words(metric: str) -> None:
+@pytest.mark.parametrize(
+    ("metric", "term"),
+    [
+        ("ttft", "first word (TTFT)"),
+        ("e2e", "last word (E2E)"),
+        ("queue", "in the queue (queue time)"),
+        ("tpot", "(TPOT)"),
+        ("max_itl", "gap between words (ITL)"),
+    ],
+)
+def test_every_metric_has_its_words(metric: str, term: str) -> None:
     promise = [{"name": "p", "metric": metric, "threshold_s": 0.5, "target": 0.95}]
-    text = said(QUIET + RUSH, slo=promise)
+    text = said(QUIET + RUSH, output_tokens=3, slo=promise)
     assert "than promised" in text["headline"]
     assert "in time" in text["latency"]
+    assert term in text["latency"]
 
 
 def test_idle() -> None:

@@ -1,0 +1,22 @@
+"""The expander with the engine's settings under the names of its flags."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from ui.controls import controls
+from ui.inputs import box, choice
+from ui.session import Current
+from ui.settings import GROUPS
+
+
+def engine_settings(current: Current) -> None:
+    """One column a group. A changed value is the scenario's like any other: in the link, in undo, in every page."""
+    drawn = controls(current.base)
+    with st.expander("Engine settings", icon=":material/tune:", key="engine-settings"):
+        st.caption("The scenario's values under the names that they have in vLLM, or here where it has none.")
+        for column, (title, paths) in zip(st.columns(len(GROUPS)), GROUPS.items(), strict=True):
+            with column:
+                st.markdown(f"##### {title}")
+                for control in (drawn[path] for path in paths if path in drawn):
+                    (choice if control.kind == "choice" else box)(control)
