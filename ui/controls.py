@@ -185,5 +185,3 @@ def _chips(base: Scenario) -> Control:
         changes=lambda new: {"parallelism.tp": new},
         choices={many: f"{many} chip{'s' if many > 1 else ''}" for many in sorted({*_CHIPS, now})},
     )
-
-

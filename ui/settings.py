@@ -120,7 +120,8 @@ def _rate_limit(base: Scenario) -> Control:
 
 
 def _label(info: ParamInfo) -> str:
-    return f"`{name_of(info.path)}` {info.unit.removesuffix(' of device memory').removesuffix(' of KV capacity')}".strip()
+    unit = info.unit.partition(" of ")[0]
+    return f"`{name_of(info.path)}` {unit}".strip()
 
 
 def _words(info: ParamInfo) -> str:

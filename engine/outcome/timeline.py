@@ -147,7 +147,7 @@ def _levels(
     inside = a.state != REJECTED
     present = grid.presence(a.seed_index[inside], a.arrival_s[inside], left_s[inside])
     pieces = _Pieces.of(run, log, grid)
-    running = grid.total(pieces.cell, pieces.seconds * log.worked[pieces.entry])
+    running = grid.total(pieces.cell, pieces.seconds * log.running[pieces.entry])
     busy, held = grid.total(pieces.cell, pieces.seconds), grid.total(pieces.cell, pieces.kv_token_s)
     length, limit = grid.length.ravel(), log.limit[pieces.entry]
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -136,6 +136,13 @@ class StepLog:
     """KV tokens held when the first of these steps starts."""
     limit: NDArray[np.int8] = field(default_factory=lambda: np.empty(0, np.int8))
     """What kept the queue waiting: index into ``LIMITS``."""
+    stalled: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    """Running requests that stand still in these steps; empty under policies that let nobody stand still."""
+
+    @property
+    def running(self) -> NDArray[np.int32]:
+        """Requests that run, worked on or not."""
+        return self.worked + self.stalled if self.stalled.size else self.worked
 
     @classmethod
     def joined(cls, pieces: Sequence[StepLog]) -> StepLog:

@@ -134,7 +134,8 @@ class Lockstep:
         if i.size:
             self._cut(w, i, d, slope, k, t1)
         decoding = w.n if w.gaps is None else w.gaps
-        self.log.add(s.lane, s.t, d, slope, k, decoding, worked, tokens, s.held, limit)
+        more = () if w.standing is None else (w.standing,)
+        self.log.add(s.lane, s.t, d, slope, k, decoding, worked, tokens, s.held, limit, *more)
         queue.arrive(np.minimum(t1, s.hz))
         self._deliver(w, t1, k, tokens)
 

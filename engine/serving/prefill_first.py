@@ -43,6 +43,7 @@ class PrefillFirst(Policy):
         else:
             w.stalled = w.chunks.count > 0
             w.n = np.where(w.stalled, 0, decoding)
+        w.standing = decoding - w.n
         i = self.kv.overflowing(w)
         if i.size:
             self._preempt(w, i)

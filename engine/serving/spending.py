@@ -22,30 +22,41 @@ class Spending:
         self.tokens: Ints = np.zeros(book.total, np.int64)
         self.seconds: Floats = np.zeros(book.total)
         self.per_token: Floats = np.zeros(state.lane.size)
-        self._step: Ints = np.zeros(book.total, np.int64)  # of the lane when each began to decode
+        self.steps: Ints = np.zeros(state.lane.size, np.int64)  # steps of each lane in which requests decoded
+        self._step: Ints = np.full(book.total, -1, np.int64)  # ``steps`` when each began to decode; -1: it doesn't
         self._per_token: Floats = np.zeros(book.total)
 
     def keep(self, alive: np.ndarray) -> None:
         """Drop the lanes where ``alive`` is false; requests that still decode there stop."""
         ended = (~alive).nonzero()[0]
         row, column = (self.s.rid[ended] >= 0).nonzero()
-        self.stop(ended[row], self.s.rid[ended[row], column].astype(np.int64))
-        self.per_token = self.per_token[alive]
+        request = self.s.rid[ended[row], column].astype(np.int64)
+        began = self._step[request] >= 0  # not so when the step that finishes its prompt never ends
+        self.stop(ended[row][began], request[began])
+        self.per_token, self.steps = self.per_token[alive], self.steps[alive]
 
     def advance(self, w: Work, seconds: Floats, tokens: Ints, k: Ints) -> None:
-        """``k`` steps of ``tokens`` tokens took ``seconds``, all (lanes,); called before anybody joins or leaves."""
-        each = seconds / np.maximum(tokens, 1)
+        """``k`` steps of ``tokens`` tokens took ``seconds``, all (lanes,); called before anybody joins or leaves.
+
+        A step that the horizon cuts off isn't charged to anybody.
+        """
+        whole = self.s.t + seconds <= self.s.hz
+        each, k = np.where(whole, seconds / np.maximum(tokens, 1), 0.0), np.where(whole, k, 0)
         for i, request, q in w.reads or ():
             np.add.at(self.tokens, request, q * k.take(i))
             np.add.at(self.seconds, request, q * each.take(i))
-        self.per_token += each if w.stalled is None else np.where(w.stalled, 0.0, each)
+        if w.stalled is not None:
+            each, k = np.where(w.stalled, 0.0, each), np.where(w.stalled, 0, k)
+        self.per_token += each
+        self.steps += k
 
     def begin(self, i: Ints, request: Ints) -> None:
         """``request`` decodes in lanes ``i`` from now on."""
-        self._step[request] = self.s.step.take(i)
+        self._step[request] = self.steps.take(i)
         self._per_token[request] = self.per_token.take(i)
 
     def stop(self, i: Ints, request: Ints) -> None:
         """``request`` decodes no more in lanes ``i``."""
-        self.tokens[request] += self.s.step.take(i) - self._step.take(request)
+        self.tokens[request] += self.steps.take(i) - self._step.take(request)
         self.seconds[request] += self.per_token.take(i) - self._per_token.take(request)
+        self._step[request] = -1

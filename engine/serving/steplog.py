@@ -21,6 +21,7 @@ _COLUMNS: tuple[tuple[str, type[np.generic]], ...] = (
     ("tokens", np.int32),
     ("held", np.int64),
     ("limit", np.int8),
+    ("stalled", np.int32),
 )
 _PACK_ROUNDS, _PACK_ENTRIES = 4096, 1 << 16
 """When to pack: soon enough that the rounds' arrays stay in the cache and their memory is used again."""
@@ -42,7 +43,7 @@ class LogWriter:
         self._entries = 0
 
     def add(self, *columns: NDArray[Any]) -> None:
-        """One round: the columns of ``StepLog`` in order, one entry a live lane."""
+        """One round: the columns of ``StepLog`` in order, one entry a live lane; ``stalled`` in all rounds or none."""
         self._open.append(columns)
         self._entries += columns[0].size
         if self._entries >= _PACK_ENTRIES or len(self._open) >= _PACK_ROUNDS:
@@ -53,7 +54,7 @@ class LogWriter:
         if not self._open:
             return
         columns = []
-        for c, (_, kind) in enumerate(_COLUMNS):
+        for c, (_, kind) in enumerate(_COLUMNS[: len(self._open[0])]):
             packed = np.empty(self._entries, kind)
             np.concatenate([entry[c] for entry in self._open], out=packed, casting="same_kind")
             columns.append(packed)

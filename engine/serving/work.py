@@ -43,6 +43,8 @@ class Work:
     """(lanes, requests, tokens a step) of every chunk, where somebody keeps account."""
     stalled: Bools | None = None
     """Lanes in which the decoding requests stand still in this step; ``n`` is 0 there, and no step number passes."""
+    standing: Ints | None = None
+    """How many stand still in each lane, under a policy that lets them."""
     gaps: Ints | None = None
     """Decoding requests whose gaps the step log stands for, where that isn't ``n``."""
     joins: list[tuple[Ints, Ints]] = field(default_factory=list)

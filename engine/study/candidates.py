@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import ceil, floor, log10
 from typing import Any, Literal
 
 from engine.machine import ReplicaModel
 from engine.scenario import Analytic, Scenario
 
 Kind = Literal[
-    "replicas", "answers", "cap", "queue_timeout", "chunk", "seats", "weights", "users", "fewer_replicas", "traffic"
-]
+    "replicas", "answers", "cap", "queue_timeout", "chunk", "seats", "weights",
+    "fewer_replicas", "traffic", "users", "stricter",
+]  # fmt: skip
 """replicas, answers (shorter), cap (on a replica's requests), queue_timeout, chunk (a step's tokens), seats, weights
-(their type); of kept promises: fewer_replicas, traffic and users (more of them)."""
+(their type); of kept promises: fewer_replicas, traffic and users (more of them), stricter (a
+shorter time promised)."""
 
 SHORTER = 0.75
 """Of the answers' length."""
@@ -30,6 +33,8 @@ class Situation:
     model: ReplicaModel
     capacity_rps: float | None
     kept: bool
+    kept_s: float | None
+    """The time within which the promised share has what is promised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,7 @@ def _mean(length: Any) -> float:
         if hasattr(length, name):
             return float(getattr(length, name))
     if hasattr(length, "low"):
-        return (length.low + length.high) / 2
+        return float(length.low + length.high) / 2
     return float(sum(v * w for v, w in zip(length.values, length.weights, strict=True)) / sum(length.weights))
 
 
@@ -160,3 +165,8 @@ def _room(now: Situation) -> Iterator[Candidate]:
     elif traffic.process != "trace":
         rate = float(f"{traffic.rate_rps * MORE_TRAFFIC:.3g}")
         yield Candidate("traffic", {"traffic.rate_rps": rate}, traffic.rate_rps, rate, leaves_room=True)
+    threshold, kept_s = now.scenario.slo[0].threshold_s, now.kept_s
+    if kept_s is not None and 0.0 < kept_s < 0.9 * threshold:
+        digits = 10 ** (floor(log10(kept_s)) - 1)
+        shorter = float(f"{min(threshold, ceil(1.05 * kept_s / digits) * digits):.2g}")
+        yield Candidate("stricter", {"slo.0.threshold_s": shorter}, threshold, shorter, leaves_room=True)

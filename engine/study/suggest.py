@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.outcome import Result, half_width
+from engine.machine import replica_model
+from engine.outcome import Result, half_width, quantile
 from engine.scenario import Scenario, ScenarioError
 from engine.traffic import Trace, generate
 
 from .candidates import Candidate, Kind, Situation, candidates
+from .capacity import capacity_rps
 from .run import simulate
 
 REQUESTS_PER_REPLICA = 400
@@ -58,7 +60,8 @@ def suggest(
 ) -> tuple[Suggestion, ...]:
     """At most ``most`` changes, each of another kind, the one that gains most first.
 
-    When the promise is kept, what it leaves room for comes after what makes it better: a cheaper fleet, more traffic.
+    When the promise is kept, what it leaves room for comes after what makes it better: fewer machines, more traffic, a
+    stricter promise.
     Empty without a promise, and when nothing can be judged. Raises ``ScenarioError`` and ``TraceError`` as `simulate`
     does for the present scenario; changes that can't run are left out.
     """
@@ -68,9 +71,9 @@ def suggest(
     now = simulate(short, trace)
     if now.attainments[0].attainment is None:
         return ()
-    kept = bool(now.attainments[0].met)
+    situation = Situation(short, now.model, now.capacity_rps, bool(now.attainments[0].met), _kept_s(now))
     found: list[tuple[bool, Suggestion]] = []
-    for candidate in candidates(Situation(short, now.model, now.capacity_rps, kept)):
+    for candidate in candidates(situation):
         try:
             then = simulate(short.replace(candidate.changes), trace)
         except ScenarioError:
@@ -95,15 +98,24 @@ def shortened(s: Scenario, trace: Trace | None, requests_per_replica: int, seeds
     if s.traffic.growth is not None or s.traffic.shape.kind == "ramp":
         return s.replace({"run.seeds": seeds})
     most, horizon = requests_per_replica * s.fleet.replicas, s.run.horizon_s
-    if s.traffic.process == "closed":  # at most a request a second and user, as a guess that costs nothing
-        end = most / s.traffic.closed.users * max(1.0, s.traffic.closed.think_s) + s.traffic.closed.ramp_s
+    if s.traffic.process == "closed":  # users ask no faster than they are answered
+        rate = capacity_rps(s, replica_model(s))
+        end = s.traffic.closed.ramp_s + (requests_per_replica / rate if rate else np.inf)
     else:
         arrivals = generate(s.traffic, s.run, s.run.seed, trace).arrival_s
         if arrivals.size <= most:
             return s.replace({"run.seeds": seeds})
         end = float(arrivals[most])
-    end = max(end, 1.0) if horizon is None else min(max(end, 1.0), horizon)
+    end = min(max(end, 1.0), np.inf if horizon is None else horizon)
     return s.replace({"run.seeds": seeds, "run.horizon_s": end, "run.warmup_s": min(s.run.warmup_s, end / 4)})
+
+
+def _kept_s(result: Result) -> float | None:
+    """The time within which the promised share of those who were answered had what is promised."""
+    objective = result.scenario.slo[0]
+    values = result.metric(objective.metric)[result.observed]
+    time_s = quantile(np.sort(values[~np.isnan(values)]), objective.target)
+    return None if np.isnan(time_s) else time_s
 
 
 def _gain(now: Result, then: Result) -> bool:

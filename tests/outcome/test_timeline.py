@@ -71,7 +71,7 @@ def test_levels(number: int) -> None:
         np.testing.assert_allclose(width, bins.end - bins.start, atol=1e-9)
         if not width.any():
             continue
-        if c.setup.policy == "chunked":  # others stall some of those that run
+        if c.setup.policy != "static":  # whose finished members keep their slots, but don't run
             np.testing.assert_allclose(found["running"], sums["running"] / width, rtol=1e-8, atol=1e-8)
             waiting = (sums["present"] - sums["running"]) / width
             np.testing.assert_allclose(found["queue"], waiting, rtol=1e-8, atol=1e-7)
