@@ -9,6 +9,7 @@ _SIDEBAR_PX = 330
 _STYLE = """
 <style>
 .st-key-stale { opacity: 0.4; }
+[data-testid="stMetricDelta"], [data-testid="stMetricDelta"] * { white-space: normal; height: auto; }
 </style>
 """
 

@@ -11,6 +11,7 @@ import streamlit as st
 
 from engine.outcome.story import Story
 from engine.scenario import Scenario, ScenarioError
+from engine.study import Suggestion
 from engine.traffic import Trace
 from ui import work
 from ui.jobs import Job, Jobs
@@ -20,6 +21,7 @@ MOST_REQUESTS = int(os.environ.get("HEADROOM_MAX_REQUESTS", "3000000"))
 _INLINE = 100_000
 """Requests above which not even a first answer is computed in the server's own process."""
 _KEPT = 200
+_SIDE_PATIENCE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,10 @@ class Runs:
 
     def __init__(self) -> None:
         self.jobs = Jobs()
+        # On their own, so that nobody's answer waits for somebody else's suggestions.
+        self._side_jobs = Jobs(workers=1, patience_s=_SIDE_PATIENCE_S)
         self._answers: OrderedDict[str, Answer] = OrderedDict()
+        self._suggestions: OrderedDict[str, tuple[Suggestion, ...]] = OrderedDict()
         self._lock = threading.Lock()
         self._one_at_a_time = threading.Lock()
 
@@ -76,6 +81,29 @@ class Runs:
             return known
         job = self.jobs.ask(scenario.token, work.whole, scenario, trace)
         return self.keep(scenario, Answer(job.result, final=True)) if job.state == "done" else job
+
+    def suggestions(self, scenario: Scenario, trace: Trace | None = None) -> tuple[Suggestion, ...] | None:
+        """What would help; None while that is being worked out: then ask again, or it is stopped.
+
+        Nothing when it can't be worked out: the answer itself says why.
+        """
+        known = self.known_suggestions(scenario)
+        if known is not None:
+            return known
+        job = self._side_jobs.ask(scenario.token, work.suggestions, scenario, trace)
+        if job.state not in ("done", "failed"):
+            return None
+        found: tuple[Suggestion, ...] = job.result or ()
+        with self._lock:
+            self._suggestions[scenario.token] = found
+            while len(self._suggestions) > _KEPT:
+                self._suggestions.popitem(last=False)
+        return found
+
+    def known_suggestions(self, scenario: Scenario) -> tuple[Suggestion, ...] | None:
+        """What would help, if it was worked out already."""
+        with self._lock:
+            return self._suggestions.get(scenario.token)
 
     def keep(self, scenario: Scenario, answer: Answer) -> Answer:
         """Remember an answer, a final one for good."""

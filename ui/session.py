@@ -55,6 +55,8 @@ class State:
     """What is wrong with the file that was uploaded last."""
     history: History = field(default_factory=History)
     pinned: Pinned | None = None
+    to_top: bool = False
+    """Whether the page should be scrolled up when it is drawn next."""
 
 
 @dataclass

@@ -120,8 +120,8 @@ def _rate_limit(base: Scenario) -> Control:
 
 
 def _label(info: ParamInfo) -> str:
-    unit = info.unit.partition(" of ")[0]
-    return f"`{name_of(info.path)}` {unit}".strip()
+    name, unit = name_of(info.path), info.unit.partition(" of ")[0]
+    return f"`{name}`" if not unit or name.endswith(f"_{unit}") else f"`{name}` {unit}"
 
 
 def _words(info: ParamInfo) -> str:

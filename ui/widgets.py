@@ -111,16 +111,15 @@ def _keep(current: Current) -> None:
             st.button(
                 "Pin as A",
                 key="pin",
-                icon=":material/push_pin:",
                 on_click=session.pin,
                 disabled=current.scenario is None,
                 help="Keeps this scenario and its answer as A; whatever you change is then shown beside it. A stays in "
                 "this browser tab: it isn't part of the link.",
             )
         else:
-            st.button("Unpin A", key="pin", icon=":material/keep_off:", on_click=session.unpin)
+            st.button("Unpin A", key="pin", on_click=session.unpin)
         for name, able, step in (("undo", history.can_undo, session.undo), ("redo", history.can_redo, session.redo)):
-            st.button(name.capitalize(), key=name, icon=f":material/{name}:", on_click=step, disabled=not able)
+            st.button(name.capitalize(), key=name, on_click=step, disabled=not able)
 
 
 def _link(current: Current) -> None:

@@ -1,10 +1,13 @@
-"""What a worker process does: from a scenario to its story. Imports no Streamlit, so that a worker starts quickly."""
+"""What a worker process does: from a scenario to its story, or to what would help.
+
+Imports no Streamlit, so that a worker starts quickly.
+"""
 
 from __future__ import annotations
 
 from engine.outcome.story import Story, story
 from engine.scenario import Scenario
-from engine.study import simulate
+from engine.study import Suggestion, simulate, suggest
 from engine.traffic import Trace
 
 REQUESTS_PER_LANE = 200
@@ -20,6 +23,11 @@ def beginning(scenario: Scenario, trace: Trace | None = None) -> Story:
     """The story of the beginning of each run, with a warm-up that leaves something to count."""
     shorter = scenario.replace({"run.warmup_s": min(scenario.run.warmup_s, round(beginning_s(scenario, trace) / 4, 3))})
     return story(simulate(shorter, trace, requests_per_lane=REQUESTS_PER_LANE), scenario)
+
+
+def suggestions(scenario: Scenario, trace: Trace | None = None) -> tuple[Suggestion, ...]:
+    """The changes that help most. Raises `ScenarioError` and `TraceError`."""
+    return suggest(scenario, trace)
 
 
 def beginning_s(scenario: Scenario, trace: Trace | None = None) -> float:

@@ -199,16 +199,28 @@ class CheckedQueue(Queue):
         """The next ``count`` arrivals of each lane of ``i`` come in until a limit is reached."""
         first = self.next.take(i)
         accepted = self._accepted(i, first, count)
-        request = _ranges(first, accepted)
-        lane = np.repeat(i, accepted)
+        if count.max() <= 1:
+            let_in = accepted > 0
+            self._line_up(i[let_in], first[let_in], one_each=True)
+            self.refused[first[count > accepted]] = True
+        else:
+            self._line_up(np.repeat(i, accepted), _ranges(first, accepted), one_each=False)
+            self.refused[_ranges(first + accepted, count - accepted)] = True
+        self.next[i] = first + count
+
+    def _line_up(self, i: Ints, request: Ints, one_each: bool) -> None:
+        """``request`` joins the queue of its lane in ``i``, in ascending order; ``one_each``: no lane twice."""
         for c in range(self.classes):
             here = slice(None) if self.classes == 1 else self.rank.take(request) == c
-            r, at = request[here], lane[here]
-            place = np.arange(at.size) - np.searchsorted(at, at)  # among those of its lane
-            self.order[self.tail[at, c] + place] = r
-            np.add.at(self.tail[:, c], at, 1)
-        self.refused[_ranges(first + accepted, count - accepted)] = True
-        self.next[i] = first + count
+            r, at = request[here], i[here]
+            if one_each:
+                end = self.tail[at, c]
+                self.order[end] = r
+                self.tail[at, c] = end + 1
+            else:
+                nth = np.arange(at.size) - np.searchsorted(at, at)  # among those of its lane
+                self.order[self.tail[at, c] + nth] = r
+                np.add.at(self.tail[:, c], at, 1)
 
     def _accepted(self, i: Ints, first: Ints, count: Ints) -> Ints:
         """How many of the next ``count`` arrivals of each lane of ``i``, beginning with request ``first``, are let
@@ -226,18 +238,27 @@ class CheckedQueue(Queue):
         return count
 
     def _count(self, i: Ints, until: Floats, strict: Bools) -> Ints:
-        """How many arrivals are due, by bisection in each lane's own part of the flat array."""
+        """How many arrivals are due in each lane of ``i``: usually one, so the steps ahead begin small and double."""
         first = self.next.take(i)
-        low, high = first, self.last.take(i)  # the sentinel is never due
-        while True:
-            open_ = low < high
-            if not np.count_nonzero(open_):
-                return low - first
+        low, high = first.copy(), self.last.take(i)  # the sentinel is never due
+        ahead, after, on = 1, 1, np.arange(i.size)
+        while on.size:
+            probe = np.minimum(low.take(on) + ahead - 1, high.take(on))
+            due = self._due(probe, until.take(on), strict.take(on))
+            high[on[~due]] = probe[~due]
+            on, probe = on[due], probe[due]
+            low[on] = probe + 1
+            ahead, after = after, after * 2
+        while np.count_nonzero(low < high):
             middle = (low + high) >> 1
-            ta = self.book.arrival.take(middle)
-            due = np.where(strict, ta < until, ta <= until) & open_
+            due = self._due(middle, until, strict) & (low < high)
+            high = np.where(due, high, np.maximum(middle, low))
             low = np.where(due, middle + 1, low)
-            high = np.where(due | ~open_, high, middle)
+        return low - first
+
+    def _due(self, request: Ints, until: Floats, strict: Bools) -> Bools:
+        ta = self.book.arrival.take(request)
+        return np.where(strict, ta < until, ta <= until)
 
     def _expire(self, now: Floats) -> None:
         """Waiting requests whose deadline is at or before ``now`` (lanes,) leave at that deadline."""

@@ -81,8 +81,9 @@ class Lockstep:
             alive = s.t < s.hz
             if np.count_nonzero(alive) == alive.size:
                 return True
-            if self.policy.spending is not None:
-                self.policy.spending.keep(alive)
+            for watcher in (self.policy.spending, self.patience):
+                if watcher is not None:
+                    watcher.keep(alive)
             for part in (self.policy, queue, self.kv, s):
                 part.keep(alive)
         return False
@@ -174,6 +175,7 @@ class Lockstep:
             i = self._complete(i)
         if self.patience is not None:
             if w.joins:
+                self.patience.watch(joined, request)
                 self.patience.drop_unstarted(joined, request)
             self.patience.drop_late()
 

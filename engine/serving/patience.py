@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .lanes import Floats, Ints
+from .lanes import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from .book import Book
@@ -23,13 +23,24 @@ class Patience:
 
     def __init__(self, state: LaneState, book: Book, queue: Queue, policy: Policy) -> None:
         self.s, self.book, self.queue, self.policy = state, book, queue, policy
+        self.not_before: Floats = np.full(state.lane.size, np.inf)
+        """(lanes,): no request in a slot has its deadline before this; brought up to date only when it has passed."""
+
+    def keep(self, alive: Bools) -> None:
+        """Drop the lanes where ``alive`` is false."""
+        self.not_before = self.not_before[alive]
+
+    def watch(self, i: Ints, request: Ints) -> None:
+        """``request`` decodes in lanes ``i`` from now on."""
+        np.minimum.at(self.not_before, i, self.book.arrival.take(request) + self.book.deadlines.timeout_s)
 
     def next_deadline(self) -> Floats:
-        """(lanes,): the earliest deadline of a running request, seconds; infinity where there is none."""
-        s, book = self.s, self.book
-        due = book.arrival.take(self._oldest(), mode="clip") + book.deadlines.timeout_s
-        partly = (s.part >= 0).nonzero()[0]
-        due[partly] = np.minimum(due[partly], book.due(s.part[partly]))
+        """(lanes,): when a running request's deadline may pass, seconds; infinity where none can."""
+        s, due = self.s, self.not_before
+        if s.partial:
+            due = due.copy()
+            partly = (s.part >= 0).nonzero()[0]
+            due[partly] = np.minimum(due[partly], self.book.due(s.part[partly]))
         return due
 
     def drop_late(self) -> None:
@@ -42,13 +53,14 @@ class Patience:
             book.dropped[s.part[i]] = s.t[i]
             self.queue.ended(i, s.part[i], s.t[i])
             self.drop_partial(i)
-        while True:
-            oldest = self._oldest()
-            late = book.arrival.take(oldest, mode="clip") + book.deadlines.timeout_s <= s.t
-            i = (late & inside).nonzero()[0]
-            if not i.size:
-                return
-            self.drop(i, oldest[i])
+        i = ((self.not_before <= s.t) & inside).nonzero()[0]
+        while i.size:
+            oldest = self._oldest(i)
+            due = book.arrival.take(oldest, mode="clip") + book.deadlines.timeout_s
+            late = due <= s.t.take(i)
+            self.not_before[i] = due
+            i, oldest = i[late], oldest[late]
+            self.drop(i, oldest)
 
     def drop_unstarted(self, i: Ints, request: Ints) -> None:
         """Of ``request`` in lanes ``i``, which have just made their first token, those leave for whom it is too
@@ -85,6 +97,6 @@ class Patience:
         s.part[i] = -1
         s.partial -= i.size
 
-    def _oldest(self) -> Ints:
-        """(lanes,): the request in a slot that arrived first; beyond all requests where there is none."""
-        return np.asarray(self.s.rid.view(np.uint32).min(axis=1), np.int64)
+    def _oldest(self, i: Ints) -> Ints:
+        """(lanes of i,): the request in a slot that arrived first; beyond all requests where there is none."""
+        return np.asarray(self.s.rid.view(np.uint32).take(i, axis=0).min(axis=1), np.int64)

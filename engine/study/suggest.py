@@ -20,8 +20,10 @@ from .candidates import Candidate, Kind, Situation, candidates
 from .capacity import capacity_rps
 from .run import simulate
 
-REQUESTS_PER_REPLICA = 400
-SEEDS = 8
+REQUESTS_PER_REPLICA = 600
+SEEDS = 16
+_MOST_REQUESTS = 60_000
+"""Of one scenario, all runs together: a large fleet gets fewer runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +96,11 @@ def shortened(s: Scenario, trace: Trace | None, requests_per_replica: int, seeds
 
     What depends on the whole run's length (growing lengths, a ramp) keeps that length.
     """
-    seeds = min(s.run.seeds, seeds)
+    most = requests_per_replica * s.fleet.replicas
+    seeds = min(s.run.seeds, seeds, max(2, _MOST_REQUESTS // most))
     if s.traffic.growth is not None or s.traffic.shape.kind == "ramp":
         return s.replace({"run.seeds": seeds})
-    most, horizon = requests_per_replica * s.fleet.replicas, s.run.horizon_s
+    horizon = s.run.horizon_s
     if s.traffic.process == "closed":  # users ask no faster than they are answered
         rate = capacity_rps(s, replica_model(s))
         end = s.traffic.closed.ramp_s + (requests_per_replica / rate if rate else np.inf)

@@ -36,6 +36,26 @@ def workload(replicas: int, seeds: int) -> dict[str, Any]:
     }
 
 
+def with_deadline() -> dict[str, Any]:
+    """``monte_carlo`` with clients who give up, late enough that hardly anybody does."""
+    scenario = workload(4, 64)
+    scenario["traffic"]["client"] = {"timeout_s": 30.0}
+    return scenario
+
+
+def with_classes() -> dict[str, Any]:
+    """``monte_carlo`` with two urgencies."""
+    scenario = workload(4, 64)
+    (only,) = scenario["traffic"]["classes"]
+    scenario["traffic"]["classes"] = [only, {**only, "name": "later", "priority": 1}]
+    return scenario
+
+
+def with_cap() -> dict[str, Any]:
+    """``monte_carlo`` with a limit on what a replica takes."""
+    return {**workload(4, 64), "admission": {"max_outstanding": 64}}
+
+
 def constant(value: int) -> dict[str, Any]:
     """A length that never varies, tokens."""
     return {"dist": "constant", "value": value}
@@ -82,6 +102,9 @@ CASES: dict[str, Callable[[], dict[str, Any]]] = {
     "sweep": lambda: workload(1, 1024),
     "kv_bound": kv_bound,
     "azure_conv": azure_conv,
+    "deadline": with_deadline,
+    "two_classes": with_classes,
+    "cap": with_cap,
 }
 
 

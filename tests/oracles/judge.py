@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tests.oracles.estimate import Estimate
 from tests.oracles.mapping import MAPPINGS, Queue
-from tests.oracles.quantities import is_p99, quantity
+from tests.oracles.quantities import Traffic, is_p99, quantity
 from tests.oracles.rows import Case, Row
 from tests.oracles.seen import watch
 from tests.oracles.sizing import MEAN_WITHIN, P99_WITHIN, Plan, plan_saturated
@@ -58,24 +58,26 @@ def queue_of(case: Case) -> Queue:
 
 def draws(queue: Queue) -> tuple[Row, ...]:
     """Rows about the random numbers themselves: estimates are corrected for their luck, so they must be right."""
-    return (
-        Row("drawn arrivals a second", queue.rate_rps, "the scenario"),
-        Row("drawn steps a service", queue.steps, "the scenario"),
-    )
+    arrivals = Row("drawn arrivals a second", queue.rate_rps, "the scenario")
+    services = Row("drawn steps a service", queue.steps, "the scenario")
+    return (arrivals, services) if queue.squared_cvs[0] else (services,)
 
 
 def judge(case: Case, plan: Plan, level: float) -> list[Verdict]:
     """Simulate a case by its plan and hold all its rows against it, each with an interval of error `level`."""
     queue = queue_of(case)
-    seen = {False: watch(queue.document, plan)}
-    assert not seen[False].unserved.sum(), "every counted request is served by the horizon"
-    assert seen[False].counted.all(), "every seed has counted requests"
-    if any(quantity(row.quantity).saturated for row in case.rows):
-        seen[True] = watch(queue.saturated(), plan_saturated(queue, SATURATED_REQUESTS, plan.first_seed))
+    seen = {Traffic.AS_GIVEN: watch(queue.document, plan)}
+    assert not seen[Traffic.AS_GIVEN].unserved.sum(), "every counted request is served by the horizon"
+    assert seen[Traffic.AS_GIVEN].counted.all(), "every seed has counted requests"
+    asked = {quantity(row.quantity).traffic for row in case.rows}
+    if Traffic.SATURATING in asked:
+        seen[Traffic.SATURATING] = watch(queue.saturated(), plan_saturated(queue, SATURATED_REQUESTS, plan.first_seed))
+    if Traffic.POISSON in asked:
+        seen[Traffic.POISSON] = watch(queue.poisson(), plan)
     verdicts = []
     for row in (*draws(queue), *case.rows):
         q = quantity(row.quantity)
-        verdicts.append(Verdict(row, q.read(seen[q.saturated], queue, level), q.step(queue, row.value)))
+        verdicts.append(Verdict(row, q.read(seen[q.traffic], queue, level), q.step(queue, row.value)))
     return verdicts
 
 

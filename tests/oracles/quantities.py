@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from types import MappingProxyType
 
 import numpy as np
@@ -18,6 +19,14 @@ Read = Callable[[Seen, Queue, float], Estimate]
 """From what was seen, the queue and the level to an estimate in the table's unit."""
 
 
+class Traffic(Enum):
+    """What comes while a quantity is watched."""
+
+    AS_GIVEN = "as given"
+    SATURATING = "more than can be served"
+    POISSON = "as much, but Poisson"
+
+
 @dataclass(frozen=True)
 class Quantity:
     """How a quantity is read, and what one step is worth in its unit: what the steps may add to it."""
@@ -29,8 +38,7 @@ class Quantity:
     """Whether the full set must know it as well as a mean."""
     smallest: float = 0.0
     """A smaller value need not be known any better than this one."""
-    saturated: bool = False
-    """Read from a run with more traffic than can be served."""
+    traffic: Traffic = Traffic.AS_GIVEN
 
 
 def luck(seen: Seen, queue: Queue) -> Floats:
@@ -57,13 +65,13 @@ def _of_variance(queue: Queue, value: float) -> float:
 
 def _mean_of(column: str) -> Read:
     def read(seen: Seen, queue: Queue, level: float) -> Estimate:
-        return ratio(by_seed(getattr(seen, column), seen.counted), seen.counted, luck(seen, queue), level)
+        return ratio(by_seed(getattr(seen, column), seen.served), seen.served, luck(seen, queue), level)
 
     return read
 
 
 def _quantile_of(column: str, q: float) -> Read:
-    return lambda seen, queue, level: quantile(getattr(seen, column), seen.counted, q, luck(seen, queue), level)
+    return lambda seen, queue, level: quantile(getattr(seen, column), seen.served, q, luck(seen, queue), level)
 
 
 def _average_of(column: str) -> Read:
@@ -75,13 +83,58 @@ def _average_of(column: str) -> Read:
 
 
 def _wait_variance(seen: Seen, queue: Queue, level: float) -> Estimate:
-    return variance(seen.wait_s, seen.counted, luck(seen, queue), level)
+    return variance(seen.wait_s, seen.served, luck(seen, queue), level)
 
 
 def _wait_share(seen: Seen, queue: Queue, level: float) -> Estimate:
     """Waits of at least one step: shorter ones are for the running step to end, not for a free server."""
-    waits = seen.wait_s >= queue.step_s * (1.0 - 1e-6)
-    return share(by_seed(waits, seen.counted), seen.counted, seen.counted, luck(seen, queue), level)
+    waits = by_seed(seen.wait_s >= queue.step_s * (1.0 - 1e-6), seen.served)
+    return share(waits + seen.gave_up, seen.counted, seen.counted, luck(seen, queue), level)
+
+
+def _wait_deviation(seen: Seen, queue: Queue, level: float) -> Estimate:
+    of = _wait_variance(seen, queue, level)
+    return Estimate(of.value**0.5, max(of.low, 0.0) ** 0.5, of.high**0.5)
+
+
+def _class_wait(index: int) -> Read:
+    def read(seen: Seen, queue: Queue, level: float) -> Estimate:
+        return ratio(seen.class_wait_s[:, index], seen.class_served[:, index], luck(seen, queue), level)
+
+    return read
+
+
+def _share_of(column: str) -> Read:
+    def read(seen: Seen, queue: Queue, level: float) -> Estimate:
+        return share(getattr(seen, column), seen.counted, seen.counted, luck(seen, queue), level)
+
+    return read
+
+
+def _throughput(seen: Seen, queue: Queue, level: float) -> Estimate:
+    return ratio(seen.completed, seen.span_s, luck(seen, queue), level)
+
+
+def _decay(seen: Seen, queue: Queue, level: float) -> Estimate:
+    """eta, the ratio of probabilities of n + 1 and n in the system for large n.
+
+    Long waits then have an exponential tail of the rate capacity * (1 - eta), and any of them exceeds a high threshold,
+    here the 95th percentile, by 1 / rate on average.
+    """
+    excess = seen.wait_s - np.quantile(seen.wait_s, 0.95)
+    long = excess > 0.0
+    of = ratio(by_seed(np.where(long, excess, 0.0), seen.served), by_seed(long, seen.served), luck(seen, queue), level)
+    value, low, high = (1.0 - 1.0 / (queue.capacity_rps * mean_s) for mean_s in (of.value, of.low, of.high))
+    return Estimate(value, low, high)
+
+
+def _group_size(seen: Seen, queue: Queue, level: float) -> Estimate:
+    return ratio(seen.grouped, seen.groups, luck(seen, queue), level)
+
+
+def _last_groups(seen: Seen, queue: Queue, level: float) -> Estimate:
+    """Every group looks at whether somebody waits at its end."""
+    return share(seen.last_groups, seen.groups, seen.groups, luck(seen, queue), level)
 
 
 def _busy_share(seen: Seen, queue: Queue, level: float) -> Estimate:
@@ -120,15 +173,29 @@ QUANTITIES: Mapping[str, Quantity] = MappingProxyType(
         "mean_batch": Quantity(_average_of("batch"), _arrivals_a_step, mean=True),
         "busy_fraction": Quantity(_busy_share, _nothing, mean=True),
         "mean_TPOT_token_weighted": Quantity(_token_gap, _a_step, mean=True),
-        "capacity_req_per_s": Quantity(_capacity, _nothing, mean=True, saturated=True),
+        "capacity_req_per_s": Quantity(_capacity, _nothing, mean=True, traffic=Traffic.SATURATING),
         "asymptotic_variance_of_time_avg_N": Quantity(_size_variance, _nothing),
+        "P_block": Quantity(_share_of("refused"), _nothing, mean=True, smallest=RARE),
+        "P_abandon": Quantity(_share_of("gave_up"), _nothing, mean=True, smallest=RARE),
+        "throughput": Quantity(_throughput, _nothing, mean=True),
+        "W_mean_accepted": Quantity(_mean_of("sojourn_s"), _a_step, mean=True),
+        "Wq_mean_accepted": Quantity(_mean_of("wait_s"), _a_step, mean=True),
+        "Wq_std": Quantity(_wait_deviation, _a_step),
+        "sigma": Quantity(_wait_share, _nothing, mean=True, smallest=RARE),
+        "P_wait_arrivals": Quantity(_wait_share, _nothing, mean=True, smallest=RARE),
+        "Wq_mean_if_Poisson_same_rate": Quantity(_mean_of("wait_s"), _a_step, mean=True, traffic=Traffic.POISSON),
+        "decay_rate_eta": Quantity(_decay, _nothing, mean=True),
+        "Wq1": Quantity(_class_wait(0), _a_step, mean=True),
+        "Wq2": Quantity(_class_wait(1), _a_step, mean=True),
+        "mean_batch_size": Quantity(_group_size, _nothing, mean=True),
+        "P_queue_empty_at_completion": Quantity(_last_groups, _nothing, mean=True, smallest=RARE),
         "drawn arrivals a second": Quantity(_arrival_rate, _nothing, mean=True),
         "drawn steps a service": Quantity(_service_steps, _nothing, mean=True),
     }
 )
 """The table's quantities by name, and the draws; percentiles of waits and sojourns are understood without a line."""
 
-_PERCENTILE = re.compile(r"(W|Wq)_p([\d.]+)")
+_PERCENTILE = re.compile(r"(W|Wq)_p([\d.]+)(_accepted)?")
 
 
 def quantity(name: str) -> Quantity:
@@ -141,4 +208,4 @@ def quantity(name: str) -> Quantity:
 
 def is_p99(name: str) -> bool:
     """Whether a quantity is a 99th percentile, which the full set must know to `P99_WITHIN`."""
-    return name.endswith("_p99")
+    return name.removesuffix("_accepted").endswith("_p99")

@@ -8,7 +8,9 @@ from math import ceil
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
+from scipy.linalg import eigh_tridiagonal
 
 from tests.oracles.mapping import Queue
 
@@ -69,18 +71,47 @@ def level_of(rows: int) -> float:
 
 
 def relaxation_s(queue: Queue) -> float:
-    """Time in which the memory of a start fades: that of M/M/1 at this load and pace, 1 / (sqrt(mu) - sqrt(lam))^2."""
-    return 1.0 / (queue.capacity_rps * (1.0 - queue.load**0.5) ** 2)
+    """Time in which the memory of a start fades.
+
+    That of M/M/1 at this load and pace, 1 / (sqrt(mu) - sqrt(lam))^2, longer as a diffusion's is if arrivals or
+    services vary more; with a limit, exactly, the slowest exponential of the birth-and-death process.
+    """
+    if queue.most is not None:
+        return _slowest_s(queue, queue.most)
+    variation = max(sum(queue.squared_cvs) / 2.0, 1.0)
+    return variation * queue.replicas / (queue.capacity_rps * (1.0 - queue.load**0.5) ** 2)
+
+
+def _slowest_s(queue: Queue, most: int) -> float:
+    """1 / spectral gap, from the symmetric matrix that is similar to the generator."""
+    assert queue.pace is not None
+    birth = np.append(np.full(most, queue.rate_rps), 0.0)
+    death = np.append(0.0, queue.pace(np.arange(1, most + 1)))
+    beside = -np.sqrt(birth[:-1] * death[1:])
+    gaps = eigh_tridiagonal(birth + death, beside, eigvals_only=True, select="i", select_range=(1, 1))
+    return 1.0 / float(gaps[0])
+
+
+def fill_s(queue: Queue) -> float:
+    """Mean time from an empty system to its mean size, for a queue with a limit: it may be far from empty."""
+    if queue.most is None:
+        return 0.0
+    p = stationary(queue, queue.most)
+    size = int(np.arange(queue.most + 1) @ p)
+    return float((np.cumsum(p)[:size] / p[:size]).sum() / queue.rate_rps)
 
 
 def requests_needed(queue: Queue, wait_share: float | None, level: float) -> float:
     """Requests after which the mean wait's half-width should be `MEAN_WITHIN`.
 
-    Where hardly anybody waits, it is the half-width of the mean number in the system that counts. `wait_share` is the
-    probability of a wait; None where the table doesn't give it.
+    Where hardly anybody waits, it is the half-width of the mean number in the system that counts; where some are turned
+    away, that of their share as well. `wait_share` is the probability of a wait; None where the table doesn't give it.
     """
     share = queue.load if wait_share is None else wait_share
-    if queue.pace is None:
+    if queue.most is not None:
+        sizes = (0, queue.servers if queue.most > queue.servers else 0, queue.most - 1)
+        variance = max(birth_death_variance(queue, beyond) for beyond in sizes)
+    elif queue.pace is None:
         variance = heavy_traffic_variance(queue, share)
     else:
         variance = birth_death_variance(queue, 0 if share < RARE else queue.servers)
@@ -102,17 +133,24 @@ def birth_death_variance(queue: Queue, beyond: int) -> float:
     n is the number in the system. Asymptotic variance 2 sum_j (sum_{i <= j} (f_i - mean) p_i)^2 / (rate p_j) (Whitt,
     Asymptotic formulas for Markov processes, Operations Research 40, 1992, for birth-and-death processes).
     """
-    assert queue.pace is not None
-    states = queue.servers + int(np.log(NEGLIGIBLE) / np.log(queue.load))
+    states = queue.most
+    if states is None:
+        states = queue.servers + int(np.log(NEGLIGIBLE) / np.log(queue.load))
     n = np.arange(states + 1)
-    odds = np.cumsum(np.concatenate([[0.0], np.log(queue.rate_rps / queue.pace(n[1:]))]))
-    p = np.exp(odds - odds.max())
-    p /= p.sum()
+    p = stationary(queue, states)
     f = np.maximum(n - beyond, 0)
     mean = float(f @ p)
     seen = p > NEGLIGIBLE
     below = np.cumsum((f - mean) * p)[seen]
     return float(2.0 * (below**2 / p[seen]).sum() / mean**2)
+
+
+def stationary(queue: Queue, states: int) -> NDArray[np.float64]:
+    """(states + 1,): probabilities of the numbers in the system, if more can't be."""
+    assert queue.pace is not None
+    odds = np.cumsum(np.append(0.0, np.log(queue.rate_rps / queue.pace(np.arange(1, states + 1)))))
+    p: NDArray[np.float64] = np.exp(odds - odds.max())
+    return p / p.sum()
 
 
 def plan(queue: Queue, requests: float, first_seed: int) -> Plan:
@@ -135,9 +173,17 @@ def plan_saturated(queue: Queue, requests: float, first_seed: int) -> Plan:
 
 
 def _plan(queue: Queue, window_s: float, seeds: int, first_seed: int) -> Plan:
-    warmup_s = WARMUP_RELAXATIONS * relaxation_s(queue) + WARMUP_SERVICES * queue.service_s
+    warmup_s = fill_s(queue) + WARMUP_RELAXATIONS * relaxation_s(queue) + WARMUP_SERVICES * queue.service_s
     end_s = warmup_s + window_s
-    # The longest waits and services of those who come last are over by then.
-    horizon_s = end_s + 20.0 / (queue.capacity_rps - queue.rate_rps) + 18.0 * queue.service_s
+    horizon_s = end_s + _last_out_s(queue)
     blocks = ceil(seeds / min(MOST_LANES, max(MOST_BLOCK // (queue.rate_rps * horizon_s), 1)))
     return Plan(warmup_s, end_s, horizon_s, seeds, ceil(seeds / blocks), first_seed)
+
+
+def _last_out_s(queue: Queue) -> float:
+    """By when the longest waits and services of those who come last are over."""
+    services_s = 18.0 * queue.service_s * max(queue.squared_cvs[1], 1.0)
+    if queue.most is not None:
+        return services_s + (queue.most + 10.0 * queue.most**0.5 + 20.0) / queue.capacity_rps
+    variation = max(sum(queue.squared_cvs) / 2.0, 1.0)
+    return services_s + 20.0 * variation * queue.replicas / (queue.capacity_rps - queue.rate_rps)

@@ -14,6 +14,8 @@ from engine.scenario.presets import presets
 from tests.scenario.strategies import scenarios
 from ui.control import position
 from ui.controls import apply, burstiness_word, controls
+from ui.settings import name_of
+from ui.settings import settings as settings_of
 
 MONDAY = presets()[0].scenario
 
@@ -33,10 +35,11 @@ def test_any_scenario_survives_its_controls(base: Scenario) -> None:
     values = shown(base)
     assert apply(base, values) == base
     for control in controls(base).values():
-        if control.low is not None:
-            assert control.low <= control.value
-        if control.high is not None:
-            assert control.value <= control.high
+        if control.value is None:
+            assert control.null, "an empty box says what that stands for"
+        elif not isinstance(control.value, str):
+            assert control.low is None or control.low <= control.value
+            assert control.high is None or control.value <= control.high
         if control.stops:
             assert list(control.stops) == sorted(set(control.stops))
             assert len({position(stop) for stop in control.stops}) == len(control.stops)
@@ -59,6 +62,14 @@ def test_any_scenario_survives_its_controls(base: Scenario) -> None:
         ("traffic.classes.0.output_tokens.mean", 90.0, "traffic.classes.0.output_tokens.mean", 90.0),
         ("slo.0.threshold_s", 1.25, "slo.0.threshold_s", 1.25),
         ("target_percent", 99.9, "slo.0.target", 0.999),
+        ("batching.policy", "static", "batching.policy", "static"),
+        ("batching.max_num_seqs", 64, "batching.max_num_seqs", 64),
+        ("batching.max_model_len", 8192, "batching.max_model_len", 8192),
+        ("batching.gpu_memory_utilization", 0.8, "batching.gpu_memory_utilization", 0.8),
+        ("admission.max_outstanding", 0, "admission.max_outstanding", 0),
+        ("admission.queue_timeout_s", 3.5, "admission.queue_timeout_s", 3.5),
+        ("admission.rate_limit.rate_rps", 5.0, "admission.rate_limit", {"rate_rps": 5.0, "burst": 5.0}),
+        ("traffic.client.timeout_s", 30.0, "traffic.client.timeout_s", 30.0),
     ],
 )
 def test_a_control_sets_its_setting_and_no_other(key: str, value: Any, path: str, expected: Any) -> None:
@@ -90,7 +101,7 @@ def test_a_trace_brings_its_own_rate_and_lengths() -> None:
     replay = Scenario.from_dict({"traffic": trace, "run": {"horizon_s": None}})
     keys = controls(replay)
     assert "fleet.replicas" in keys
-    assert not [key for key in keys if "traffic" in key or key == "burstiness"]
+    assert not [key for key in keys if key.startswith(("traffic.rate", "traffic.classes")) or key == "burstiness"]
 
 
 def test_lengths_without_a_single_figure_have_no_control() -> None:
@@ -119,3 +130,56 @@ def test_the_usual_sliders_move_by_ratio_and_hold_the_present_value() -> None:
 def test_burstiness_is_put_into_words() -> None:
     said = [burstiness_word(value) for value in (0.0, 0.5, 1.0, 2.0, 4.0, 9.0)]
     assert said == ["like clockwork", "rather even", "independent", "clumped", "bursty", "very bursty"]
+
+
+LIMITED = MONDAY.replace(
+    {
+        "admission.max_outstanding": 9,
+        "admission.rate_limit": {"rate_rps": 3.0, "burst": 7.0},
+        "traffic.client.timeout_s": 12.0,
+        "batching.reserve_output_tokens": 500,
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("key", "path"),
+    [
+        ("admission.max_outstanding", "admission.max_outstanding"),
+        ("admission.rate_limit.rate_rps", "admission.rate_limit"),
+        ("traffic.client.timeout_s", "traffic.client.timeout_s"),
+        ("batching.reserve_output_tokens", "batching.reserve_output_tokens"),
+    ],
+)
+def test_an_emptied_box_is_null(key: str, path: str) -> None:
+    found = apply(LIMITED, shown(LIMITED) | {key: None})
+    assert changes(LIMITED.to_dict(), found.to_dict()) == {path: None}
+
+
+def test_a_rate_limit_keeps_its_burst_when_its_rate_changes() -> None:
+    limit = apply(LIMITED, shown(LIMITED) | {"admission.rate_limit.rate_rps": 4.0}).admission.rate_limit
+    assert limit is not None
+    assert (limit.rate_rps, limit.burst) == (4.0, 7.0)
+
+
+def test_the_engine_settings_have_the_engine_s_names_and_only_what_is_built() -> None:
+    found = settings_of(MONDAY)
+    names = {name_of(path) for path in found}
+    assert {
+        "--max-num-seqs",
+        "--max-num-batched-tokens",
+        "--gpu-memory-utilization",
+        "--max-model-len",
+        "--max-num-queued-tokens",
+        "--max-num-queued-reqs",
+    } <= names
+    assert len(names) == len(found)
+    assert all(f"`{name_of(path)}`" in control.label for path, control in found.items())
+    assert "traffic.client.max_retries" not in found
+    assert "disaggregated" not in (found["batching.policy"].choices or {})
+
+
+def test_people_in_a_closed_loop_have_a_control_instead_of_a_rate() -> None:
+    keys = controls(Scenario.from_dict({"traffic": {"process": "closed"}}))
+    assert "traffic.closed.users" in keys
+    assert "traffic.rate_rps" not in keys

@@ -1,0 +1,69 @@
+"""Try this: buttons that each make one change, with what it does to the promise."""
+
+from __future__ import annotations
+
+import time
+
+import streamlit as st
+
+from engine.scenario import Scenario, ScenarioError
+from engine.study import Suggestion
+from engine.traffic import Trace
+from ui import ideas, runs, session
+
+_MANY = 3
+_EVERY_S = 0.5
+_STANDS_S = 0.4
+"""A scenario that is changed sooner isn't worth the work."""
+
+
+def try_this(scenario: Scenario, trace: Trace | None, final: bool) -> None:
+    """The buttons, or their places while the changes are being tried in another process."""
+    if not scenario.slo:
+        return
+    found = runs.shared().known_suggestions(scenario)
+    with st.container(key="try-this", gap="small"):
+        st.markdown("##### Try this")
+        if found is not None:
+            _buttons(found)
+        elif final:
+            _working(scenario, trace, time.monotonic())
+        else:
+            _places()
+
+
+def _buttons(found: tuple[Suggestion, ...]) -> None:
+    for index, (column, suggestion) in enumerate(zip(st.columns(_MANY), found, strict=False)):
+        with column:
+            st.button(
+                ideas.button(suggestion),
+                key=f"try-{index}",
+                on_click=_apply,
+                args=(suggestion.changes,),
+                width="stretch",
+            )
+            st.caption(ideas.effect(suggestion))
+    st.caption(ideas.source(found))
+
+
+def _apply(changes: dict[str, object]) -> None:
+    try:
+        session.load(session.present().replace(changes), session.state().preset)
+    except ScenarioError:  # the controls were moved at the same moment, and the two don't go together
+        return
+
+
+@st.fragment(run_every=_EVERY_S)
+def _working(scenario: Scenario, trace: Trace | None, since: float) -> None:
+    _places()
+    if time.monotonic() - since > _STANDS_S and runs.shared().suggestions(scenario, trace) is not None:
+        st.rerun()
+
+
+def _places() -> None:
+    """As tall as the buttons, so that nothing moves when they come."""
+    for index, column in enumerate(st.columns(_MANY)):
+        with column:
+            st.button("…", key=f"place-{index}", disabled=True, width="stretch")
+            st.caption("Trying it out.")
+    st.caption("Every change is simulated with the same requests as above; this takes some seconds.")
