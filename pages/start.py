@@ -9,6 +9,7 @@ import streamlit as st
 
 from engine.outcome.story import Story
 from engine.scenario import Scenario, ScenarioError
+from engine.scenario.presets import preset
 from engine.traffic import Trace, TraceError
 from ui import against, charts, frame, parts, runs, session, tables, traces, verdict
 from ui.assumptions import assumptions, footer, machines
@@ -19,7 +20,7 @@ from ui.session import Current, Pinned
 from ui.tiles import tiles
 from ui.try_this import try_this
 from ui.widgets import sidebar
-from ui.words import METRICS, NBSP, plain, sentence
+from ui.words import METRICS, NBSP, SHORT, plain, sentence
 
 SLUG = "start"
 _SHOWN = "last shown"
@@ -131,6 +132,9 @@ def show(
     """The answer, whole or first, beside A's."""
     story = answer.story
     to_top()
+    told = preset(current.preset) if current.preset else None
+    if told is not None and told.scenario == scenario:
+        st.caption(f"**{plain(told.title)}.** {plain(told.story)}")
     parts.headline(verdict.headline(story, scenario))
     st.markdown(verdict.explanation(story))
     if pinned is not None:
@@ -165,7 +169,7 @@ def _waits_and_refusals(story: Story, horizon_s: float, warmup_s: float, a: Stor
     with left:
         if waited:
             threshold = story.promise.objective.threshold_s if story.promise else None
-            axis = "{} ({})".format(*METRICS[story.tail.metric])
+            axis = f"{SHORT[story.tail.metric]} ({METRICS[story.tail.metric][1]})"
             same = a.latencies if a and a.tail.metric == story.tail.metric else None
             parts.chart(
                 "latency",

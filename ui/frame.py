@@ -10,6 +10,7 @@ _STYLE = """
 <style>
 .st-key-stale { opacity: 0.4; }
 [data-testid="stMetricDelta"], [data-testid="stMetricDelta"] * { white-space: normal; height: auto; }
+[data-testid="stMetricLabel"] * { white-space: normal; }
 </style>
 """
 

@@ -36,7 +36,7 @@ def button(s: Suggestion) -> str:
         case "users":
             return f"Let {count(round(number), 'user')} in"
         case "stricter":
-            return f"Promise {seconds(number)}"
+            return f"Promise {seconds(number)} instead of {seconds(float(s.before or 0))}"
 
 
 def effect(s: Suggestion) -> str:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from engine.outcome.story import Story
 from ui import against
-from ui.words import METRICS, REASONS, listed, percent, seconds
+from ui.words import METRICS, REASONS, SHORT, listed, percent, seconds
 
 _WORTH_SAYING = 0.02  # share without an answer from which on a percentile of the others needs a warning beside it
 
@@ -16,17 +16,17 @@ _WORTH_SAYING = 0.02  # share without an answer from which on a percentile of th
 def tiles(story: Story, final: bool, pinned: Story | None = None) -> None:
     """Three tiles; with A, each says how far it is from A's."""
     promise, tail = story.promise, story.tail
-    word, term = METRICS[tail.metric]
+    word, term = SHORT[tail.metric], METRICS[tail.metric][1]
     first, second, third = st.columns(3)
     promised = f"promise {seconds(promise.objective.threshold_s)}" if promise else "nothing promised"
     missing = tail.unanswered / (tail.answered + tail.unanswered) if final and tail.unanswered else 0.0
-    if missing > _WORTH_SAYING:
+    if missing > _WORTH_SAYING and (promise is None or "unfinished" in promise.objective.failures):
         promised = f"{promised}, but {_missing(missing)} got no answer"
     first.metric(
         f"{word[:1].upper()}{word[1:]}, slowest 5 % ({term} p95)",
         seconds(tail.p95) if tail.p95 is not None else "–",
         against.tail(pinned, story) if pinned else promised,
-        delta_color="off", delta_arrow="off", border=True,
+        delta_color="off", delta_arrow="off", border=True, height="stretch",
         help=f"Of the {tail.answered:,} requests that were answered in full; {tail.unanswered:,} were not."
         + _interval(tail.p95_ci, seconds),
     )  # fmt: skip
@@ -38,7 +38,7 @@ def tiles(story: Story, final: bool, pinned: Story | None = None) -> None:
         percent(kept) if kept is not None else "–",
         against.kept(pinned, story) if pinned else target,
         help="Share of requests in time." + _failures(story) + _interval(interval, percent),
-        delta_color="off", delta_arrow="off", border=True,
+        delta_color="off", delta_arrow="off", border=True, height="stretch",
     )  # fmt: skip
     why = listed([REASONS[reason] for reason in story.reasons][:2]) if story.reasons else "nobody"
     third.metric(
@@ -46,7 +46,7 @@ def tiles(story: Story, final: bool, pinned: Story | None = None) -> None:
         percent(story.turned_away) if story.turned_away is not None else "–",
         against.turned_away(pinned, story) if pinned else why,
         help="Share of requests that were refused." + _interval(story.turned_away_ci, percent),
-        delta_color="off", delta_arrow="off", border=True,
+        delta_color="off", delta_arrow="off", border=True, height="stretch",
     )  # fmt: skip
 
 

@@ -48,6 +48,9 @@ _TURNED_AWAY = ("is turned away", "are turned away")
 _WORSE = 1.2
 """The busiest minutes are worth a word when they are this many times as bad as the average."""
 
+_STILL_WRITING = 1.5
+"""Times a usual answer: who came later than that before the end can't have had one."""
+
 
 def headline(story: Story, scenario: Scenario) -> str:
     """The verdict in one sentence."""
@@ -152,6 +155,10 @@ def arrivals_sentence(story: Story, scenario: Scenario) -> str:
     a = story.arrivals
     if a.capacity_rps is None:
         return "No request of this mix fits on a replica, so nothing can be served."
+    if scenario.traffic.process == "closed":
+        users, replicas = count(scenario.traffic.closed.users, "user"), count(scenario.fleet.replicas, "replica")
+        own = f"{users} who ask again when they have their answer bring {requests(story.offered_rps or 0.0)}"
+        return f"**{own}; {replicas} can serve {rate(a.capacity_rps)}.**"
     can = f"what {count(scenario.fleet.replicas, 'replica')} can serve ({rate(a.capacity_rps)})"
     if not a.above_s:
         return f"**Arrivals never pass {can}.**"
@@ -168,7 +175,7 @@ def latency_sentence(story: Story) -> str:
         return "Nobody came, so nobody waits." if story.verdict == "idle" else "Nobody got an answer: no wait to show."
     worst = f"{_SLOWEST[story.tail.metric].format(seconds(course.worst_s))}, {moment(course.worst_at_s)}"
     silent = ""
-    if course.silent_from_s is not None:
+    if course.silent_from_s is not None and _is_long(story, course.silent_from_s):
         silent = f" Nobody who comes after {moment(course.silent_from_s, '')} has an answer by the end."
     if promise is None:
         return f"**{worst[:1].upper()}{worst[1:]}.**{silent}"
@@ -176,6 +183,12 @@ def latency_sentence(story: Story) -> str:
     if not course.broken_s:
         return f"**At no time are fewer than {target} in time:** {worst}.{silent}"
     return f"**For {seconds(course.broken_s)}, fewer than {target} are in time:** {worst}.{silent}"
+
+
+def _is_long(story: Story, silent_from_s: float) -> bool:
+    """Whether the silence at the end is more than answers that were still being written."""
+    usual = story.summary["latency_s"]["e2e"]["p50"] or 0.0
+    return float(story.summary["run"]["horizon_s"]) - silent_from_s > _STILL_WRITING * usual
 
 
 def refusals_sentence(story: Story) -> str:

@@ -28,6 +28,8 @@ METRICS = {
     "queue": ("wait in the queue", "queue time"),
 }
 """Plain words for a metric, and the term that engineers use."""
+SHORT = {key: word for key, (word, _) in METRICS.items()} | {"tpot": "gap between words", "max_itl": "longest gap"}
+"""The same where there is little room."""
 
 
 def digits(value: float, many: int = 3) -> str:

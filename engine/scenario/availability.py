@@ -70,7 +70,17 @@ def _users_at_the_gateway(scenario: Document) -> Iterator[Problem]:
         yield _problem("admission.rate_limit.rate_rps", limit.rate_rps, "use max_outstanding, or another process")
 
 
-NOT_YET_TOGETHER: tuple[Callable[[Document], Iterator[Problem]], ...] = (_retries, _users_at_the_gateway)
+def _users_who_get_wordier(scenario: Document) -> Iterator[Problem]:
+    """Growing lengths in a closed loop, whose requests have no times before they are made."""
+    if scenario.traffic.growth is not None and scenario.traffic.process == "closed":
+        yield _problem("traffic.growth", scenario.traffic.growth, "leave it out, or use another process")
+
+
+NOT_YET_TOGETHER: tuple[Callable[[Document], Iterator[Problem]], ...] = (
+    _retries,
+    _users_at_the_gateway,
+    _users_who_get_wordier,
+)
 
 
 def problems(scenario: Document, default: Document) -> Iterator[Problem]:

@@ -21,6 +21,8 @@ shorter time promised)."""
 SHORTER = 0.75
 """Of the answers' length."""
 MORE_TRAFFIC = 1.25
+MORE_USERS = 2
+"""Users that wait for their answers slow themselves down, so twice as many aren't twice the load."""
 _FROM_FIRST_TOKEN = ("tpot", "max_itl")
 """Metrics that a smaller group and smaller chunks make better."""
 
@@ -160,7 +162,7 @@ def _room(now: Situation) -> Iterator[Candidate]:
         fewer = have - max(1, round(have / 8))
         yield Candidate("fewer_replicas", {"fleet.replicas": fewer}, have, fewer, leaves_room=True)
     if traffic.process == "closed":
-        users = round(traffic.closed.users * MORE_TRAFFIC)
+        users = traffic.closed.users * MORE_USERS
         yield Candidate("users", {"traffic.closed.users": users}, traffic.closed.users, users, leaves_room=True)
     elif traffic.process != "trace":
         rate = float(f"{traffic.rate_rps * MORE_TRAFFIC:.3g}")

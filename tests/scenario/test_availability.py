@@ -87,3 +87,30 @@ def test_sections_name_the_setting_inside() -> None:
 def test_one_urgency_for_all_is_available() -> None:
     two = [{"name": "a", "priority": 3}, {"name": "b", "priority": 3}]
     assert Scenario.from_dict({"traffic": {"classes": two}}).traffic.classes[1].priority == 3
+
+
+@pytest.mark.parametrize(
+    ("traffic", "more", "said"),
+    [
+        (
+            {"process": "closed", "growth": {"prompt_factor": 2.0}},
+            {},
+            'traffic.growth: {"prompt_factor": 2.0, "output_factor": 1.0} is not available yet; '
+            "leave it out, or use another process",
+        ),
+        (
+            {"process": "closed"},
+            {"admission": {"rate_limit": {"rate_rps": 2.0, "burst": 5}}},
+            "admission.rate_limit.rate_rps: 2 is not available yet; use max_outstanding, or another process",
+        ),
+        (
+            {"client": {"backoff_s": 3.0}},
+            {},
+            "traffic.client.backoff_s: 3 is not available yet; use 1, or process closed",
+        ),
+    ],
+)
+def test_what_is_not_available_together(traffic: dict, more: dict, said: str) -> None:
+    with pytest.raises(ScenarioError) as raised:
+        Scenario.from_dict({"traffic": traffic, **more})
+    assert str(raised.value) == said

@@ -113,3 +113,36 @@ def test_labels_keep_apart_in_their_order() -> None:
 )
 def test_time_has_the_unit_that_fits(horizon_s: float, unit: str) -> None:
     assert charts.clock(horizon_s)[1] == unit
+
+
+def test_a_is_drawn_over_pale_dashed_and_named(told: Story) -> None:
+    """On the axis of both, so that neither is cut off."""
+    slower = story(simulate(SCENARIO.replace({"performance.overhead_s": 0.03, "admission.max_outstanding": 60})))
+    drawn = {
+        "A can serve": charts.arrivals_figure(told.arrivals, 300.0, 60.0, slower.arrivals),
+        "A p95": charts.latency_figure(told.latencies, 300.0, 60.0, "first word (TTFT)", 2.0, slower.latencies),
+        "A": charts.refusals_figure(told.refusals, 300.0, 60.0, slower.refusals),
+    }
+    for name, figure in drawn.items():
+        line = next(t for t in figure.data if t.name == name)
+        assert line.line.dash == "6px,4px"
+        assert len(line.line.color) == 9, "pale: a colour with opacity"
+        assert any(a.text.replace("\u00a0", " ").startswith(name) for a in figure.layout.annotations)
+    counted = slower.latencies.bins.start_s >= 60.0
+    assert drawn["A p95"].layout.yaxis.range[1] >= np.nanmax(slower.latencies.figures["p95"][counted])
+
+
+def test_of_a_with_the_same_arrivals_only_the_capacity_is_drawn(told: Story) -> None:
+    figure = charts.arrivals_figure(told.arrivals, 300.0, 60.0, told.arrivals)
+    assert not [t for t in figure.data if t.name and t.name.startswith("A ")]
+
+
+def test_short_times_are_in_milliseconds(told: Story) -> None:
+    short = dataclasses.replace(
+        told.latencies,
+        **{k: {n: v / 1e3 for n, v in getattr(told.latencies, k).items()} for k in ("figures", "low", "high")},
+    )
+    figure = charts.latency_figure(short, 300.0, 60.0, "gap between words (TPOT)", 0.05)
+    assert figure.layout.yaxis.title.text == "gap between words (TPOT), ms"
+    promise = next(t for t in figure.data if t.name == "promise")
+    assert promise.y[0] == pytest.approx(50.0)

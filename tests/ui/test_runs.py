@@ -119,3 +119,14 @@ def test_the_beginning_follows_the_shape_of_the_traffic() -> None:
     assert work.beginning_s(steady.replace({"traffic.shape": spike})) == pytest.approx(
         work.REQUESTS_PER_LANE / 3, rel=1e-3
     )
+
+
+def test_suggestions_come_from_another_process_and_are_kept() -> None:
+    store = Runs()
+    assert store.known_suggestions(SMALL) is None
+    end = time.monotonic() + 60.0
+    while (found := store.suggestions(SMALL)) is None and time.monotonic() < end:
+        time.sleep(0.05)
+    assert found
+    assert store.known_suggestions(SMALL) is found
+    assert store.suggestions(SMALL) is found

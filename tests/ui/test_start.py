@@ -211,3 +211,81 @@ def test_the_data_are_there_as_tables() -> None:
 def test_the_frame_runs_the_page() -> None:
     app = visit("p=average-lies", script="app.py")
     assert said(app)
+
+
+def press(app: AppTest, key: str) -> AppTest:
+    """Press the button under a key."""
+    return app.button(key=key).click().run()
+
+
+def test_undo_and_redo_go_through_what_was_tried() -> None:
+    app = visit(QUICK.to_link())
+    assert app.button(key="undo").disabled
+    for replicas in (3, 4):
+        app.number_input(key="fleet.replicas").set_value(replicas).run()
+    press(app, "undo")
+    assert app.number_input(key="fleet.replicas").value == 3
+    assert scenario(app) == QUICK.replace({"fleet.replicas": 3})
+    press(app, "undo")
+    assert scenario(app) == QUICK
+    assert app.button(key="undo").disabled
+    press(app, "redo")
+    press(app, "redo")
+    assert scenario(app) == QUICK.replace({"fleet.replicas": 4})
+    assert app.button(key="redo").disabled
+
+
+def test_undo_takes_back_a_preset_and_what_came_by_the_address() -> None:
+    app = visit(QUICK.to_link())
+    app.selectbox(key="preset").set_value("average-lies").run()
+    press(app, "undo")
+    assert scenario(app) == QUICK
+    assert app.selectbox(key="preset").value is None
+    press(app, "redo")
+    assert app.selectbox(key="preset").value == "average-lies"
+    _go(app, QUICK.replace({"fleet.replicas": 6}).to_link())
+    press(app, "undo")
+    assert address(app) == "p=average-lies"
+
+
+def test_engine_settings_and_the_link_follow_each_other() -> None:
+    app = visit(QUICK.replace({"admission.max_outstanding": 17}).to_link())
+    assert app.number_input(key="admission.max_outstanding").value == 17
+    assert app.number_input(key="batching.max_model_len").value is None
+    app.number_input(key="batching.max_model_len").set_value(4096).run()
+    app.number_input(key="admission.max_outstanding").set_value(None).run()
+    app.selectbox(key="batching.kv_policy").set_value("reserve").run()
+    assert scenario(app) == QUICK.replace({"batching.max_model_len": 4096, "batching.kv_policy": "reserve"})
+
+
+def test_a_pinned_scenario_stays_and_differences_are_said() -> None:
+    app = visit(QUICK.replace({"performance.overhead_s": 0.1, "batching.max_num_seqs": 8}).to_link())
+    press(app, "pin")
+    assert any(m.startswith("**This is A.**") for m in app.markdown.values)
+    assert not any("against A" in str(tile.delta) for tile in app.metric)
+    app.number_input(key="fleet.replicas").set_value(1).run()
+    assert said(app)
+    assert any("replicas 1 instead of 2" in m for m in app.markdown.values)
+    assert any("A" in str(tile.delta) for tile in app.metric)
+    app.selectbox(key="preset").set_value("one-read").run()
+    assert said(app)
+    assert any(m.startswith("**Against A:**") for m in app.markdown.values)
+    press(app, "pin")
+    assert not any("Against A" in m for m in app.markdown.values)
+
+
+def test_the_gallery_opens_a_story() -> None:
+    app = visit(QUICK.to_link())
+    press(app, "open-average-lies")
+    assert address(app) == "p=average-lies"
+    assert said(app)
+    assert app.button(key="open-average-lies").disabled
+    assert any(preset("average-lies").title in caption.value for caption in app.caption)
+
+
+def test_a_setting_without_a_control_is_among_the_changes() -> None:
+    grown = preset("average-lies").scenario.replace({"traffic.growth": {"prompt_factor": 1.5}})
+    app = visit(grown.to_link("average-lies"))
+    assert any(caption.value.startswith("Changed:") and "set" in caption.value for caption in app.caption)
+    next(button for button in app.button if button.label == "Reset").click().run()
+    assert scenario(app) == preset("average-lies").scenario
