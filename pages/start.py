@@ -9,7 +9,7 @@ import streamlit as st
 
 from engine.outcome.story import Story
 from engine.scenario import Scenario, ScenarioError
-from engine.scenario.presets import preset
+from engine.scenario.presets import FIRST, preset
 from engine.traffic import Trace, TraceError
 from ui import against, charts, frame, parts, runs, session, tables, traces, verdict
 from ui.assumptions import assumptions, footer, machines
@@ -133,7 +133,7 @@ def show(
     story = answer.story
     to_top()
     told = preset(current.preset) if current.preset else None
-    if told is not None and told.scenario == scenario:
+    if told is not None and told.name != FIRST and told.scenario == scenario:  # the first one's verdict is its story
         st.caption(f"**{plain(told.title)}.** {plain(told.story)}")
     parts.headline(verdict.headline(story, scenario))
     st.markdown(verdict.explanation(story))

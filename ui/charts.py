@@ -24,7 +24,7 @@ _PATTERNS = ("", "/", "x", ".", "-", "+", "|")
 """A second code beside colour for stacked bars."""
 
 CONFIG = {"displayModeBar": False, "responsive": True}
-HEIGHT = 270
+HEIGHT = 235
 _LABEL_PX = 13.0
 _RIGHT_PX = 88
 _FAR = 4.0
@@ -89,7 +89,7 @@ def latency_figure(
     style = {"p99": (PURPLE, "dot", 1.6), "p95": (ORANGE, "solid", 2.4), "p50": (BLUE, "solid", 1.8)}
     for name, (colour, dash, width) in style.items():
         known = ~np.isnan(c.high[name])
-        if known.any():
+        if known.any() and (pinned is None or name == "p95"):  # with A, one band is enough to tell noise from change
             up = np.minimum(c.high[name][known] * per, top)
             draft.band(x[known], _f32(c.low[name][known] * per), _f32(up), colour, 0.16)
         values = c.figures[name] * per

@@ -16,7 +16,7 @@ from ui.control import Control, Value, help_of, number, stops, with_value
 from ui.settings import settings
 
 _CHIPS = (1, 2, 4, 8, 16)
-_PLAIN = {"ttft": "First word", "e2e": "Last word", "tpot": "Gap between words", "max_itl": "Longest gap",
+_PLAIN = {"ttft": "First word", "e2e": "Last word", "tpot": "Word gap", "max_itl": "Longest gap",
           "queue": "Wait in the queue"}  # fmt: skip
 
 

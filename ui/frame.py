@@ -9,8 +9,8 @@ _SIDEBAR_PX = 330
 _STYLE = """
 <style>
 .st-key-stale { opacity: 0.4; }
-[data-testid="stMetricDelta"], [data-testid="stMetricDelta"] * { white-space: normal; height: auto; }
-[data-testid="stMetricLabel"] * { white-space: normal; }
+[data-testid="stMetricDelta"], [data-testid="stMetricDelta"] * { white-space: normal !important; height: auto; }
+[data-testid="stMetricLabel"] * { white-space: normal !important; }
 </style>
 """
 

@@ -42,7 +42,7 @@ def _open(entry: Preset) -> None:
 
 
 def to_top() -> None:
-    """Scroll up, once after a card was opened: its answer is at the top."""
+    """Scroll up, once after something below was opened or tried: its answer is at the top."""
     state = session.state()
     if state.to_top:
         state.to_top = False

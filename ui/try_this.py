@@ -51,6 +51,7 @@ def _apply(changes: dict[str, object]) -> None:
         session.load(session.present().replace(changes), session.state().preset)
     except ScenarioError:  # the controls were moved at the same moment, and the two don't go together
         return
+    session.state().to_top = True
 
 
 @st.fragment(run_every=_EVERY_S)

@@ -158,7 +158,8 @@ def arrivals_sentence(story: Story, scenario: Scenario) -> str:
     if scenario.traffic.process == "closed":
         users, replicas = count(scenario.traffic.closed.users, "user"), count(scenario.fleet.replicas, "replica")
         own = f"{users} who ask again when they have their answer bring {requests(story.offered_rps or 0.0)}"
-        return f"**{own}; {replicas} can serve {rate(a.capacity_rps)}.**"
+        more = " The shaded moments bring more." if a.above_s else ""
+        return f"**{own}; {replicas} can serve {rate(a.capacity_rps)}.**{more}"
     can = f"what {count(scenario.fleet.replicas, 'replica')} can serve ({rate(a.capacity_rps)})"
     if not a.above_s:
         return f"**Arrivals never pass {can}.**"

@@ -184,6 +184,8 @@ class CheckedQueue(Queue):
                     cut[i[first]] = expiry[first]
                     self._expire(cut)
                     continue
+                # Whoever is let in now may have left again before the last of them comes.
+                expiry = np.minimum(expiry, arrival + self.patience)
                 sooner = expiry < until
                 count = self._count(i, np.where(sooner, expiry, until), strict | sooner)
             else:

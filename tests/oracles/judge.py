@@ -13,6 +13,8 @@ from tests.oracles.seen import watch
 from tests.oracles.sizing import MEAN_WITHIN, P99_WITHIN, Plan, plan_saturated
 
 SATURATED_REQUESTS = 60_000
+ROUNDING = 1e-12
+"""Of what doesn't vary, relative to it."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,8 @@ class Verdict:
     @property
     def passes(self) -> bool:
         """The rule: no farther from the estimate than its interval and one step reach."""
-        return self.estimate.low - self.step <= self.row.value <= self.estimate.high + self.step
+        beside = self.step + ROUNDING * abs(self.row.value)
+        return self.estimate.low - beside <= self.row.value <= self.estimate.high + beside
 
     @property
     def sharp(self) -> bool:

@@ -262,7 +262,10 @@ MAPPINGS: Mapping[str, Callable[[Parameters], Queue]] = MappingProxyType(
         "RoundRobin_N_expo_servers": round_robin,
     }
 )
-"""One line a family of the table's `name` column. `MMPP2` is about arrivals alone: `test_arrivals`."""
+"""One line a family of the table's `name` column that is a queue."""
+
+ARRIVALS = "MMPP2"
+"""The family that is about arrivals alone (`test_arrivals`)."""
 
 
 Service = Callable[[Parameters], tuple[float, list[dict[str, Any]]]]

@@ -124,8 +124,8 @@ def _decay(seen: Seen, queue: Queue, level: float) -> Estimate:
     excess = seen.wait_s - np.quantile(seen.wait_s, 0.95)
     long = excess > 0.0
     of = ratio(by_seed(np.where(long, excess, 0.0), seen.served), by_seed(long, seen.served), luck(seen, queue), level)
-    value, low, high = (1.0 - 1.0 / (queue.capacity_rps * mean_s) for mean_s in (of.value, of.low, of.high))
-    return Estimate(value, low, high)
+    shortest_s = 1.0 / queue.capacity_rps  # eta is not below 0
+    return Estimate(*(1.0 - shortest_s / max(mean_s, shortest_s) for mean_s in (of.value, of.low, of.high)))
 
 
 def _group_size(seen: Seen, queue: Queue, level: float) -> Estimate:

@@ -82,3 +82,9 @@ def test_the_result_does_not_depend_on_what_runs_together(seed: int, monkeypatch
     for name in ("scheduled_s", "first_token_s", "finish_s", "state", "preemptions", "replica"):
         np.testing.assert_array_equal(getattr(together, name)[part], getattr(alone, name))
         np.testing.assert_array_equal(getattr(together, name), getattr(one_by_one, name))
+
+
+@pytest.mark.parametrize("seed", [1_002_556])
+def test_cases_that_once_differed(seed: int) -> None:
+    """1002556: of arrivals between two boundaries one is let in, gives up, and makes room for a later one."""
+    compare(seed)

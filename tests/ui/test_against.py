@@ -52,7 +52,7 @@ def test_a_difference_within_the_spread_says_so(stories: tuple[Story, Story]) ->
     a, b = stories
     near = dataclasses.replace(a, tail=dataclasses.replace(a.tail, p95=(a.tail.p95 or 0.0) * 1.001))
     assert against.tail(a, near).endswith(against.NOISE)
-    assert against.NOISE not in against.kept(a, b)
+    assert against.NOISE not in against.turned_away(a, b)
 
 
 @pytest.mark.parametrize(

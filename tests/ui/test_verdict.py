@@ -16,6 +16,7 @@ from ui.words import NBSP
 MINUTES = 12
 QUIET = [60.0 * minute + 10.0 * i + 5.0 for minute in range(MINUTES) for i in range(3)]
 RUSH = [300.0] * 30
+TOKEN = {"dist": "constant", "value": 1}
 
 
 def said(arrivals: list[float], output_tokens: int = 1, **changes: Any) -> dict[str, str]:
@@ -148,3 +149,21 @@ def test_assumptions_say_who_arrives(process: str) -> None:
     assert word in lines[0]
     assert "wait as long as it takes, and don't ask again" in lines[0]
     assert "nobody is refused" in lines[1]
+
+
+def test_people_who_ask_again_set_their_own_pace() -> None:
+    scenario = Scenario.from_dict(
+        {
+            "traffic": {"process": "closed", "closed": {"users": 3}, "classes": [{"output_tokens": TOKEN}]},
+            "performance": {"kind": "linear", "overhead_s": 1.0},
+            "batching": {"max_num_seqs": 1},
+            "fleet": {"replicas": 1},
+            "run": {"seeds": 1, "horizon_s": 100.0, "warmup_s": 20.0},
+        }
+    )
+    told = story(simulate(scenario))
+    text = verdict.arrivals_sentence(told, scenario).replace(NBSP, " ")
+    assert text.startswith(
+        "**3 users who ask again when they have their answer bring 1 request a second; 1 replica can"
+    )
+    assert "by the end" not in verdict.latency_sentence(told), "answers under way at the end are no silence"

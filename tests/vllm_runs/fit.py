@@ -28,7 +28,7 @@ from engine.serving import Fleet, StepLog, run_fleet
 from engine.study.prompts import prompts_at_once
 from engine.traffic import generate
 from tests.vllm_runs.recorded import RUNS, Floats, Recorded, read
-from tests.vllm_runs.replay import NONE, PROFILES, Changes, Profile, figures, replay
+from tests.vllm_runs.replay import NONE, PERCENTILES_WITHIN, PROFILES, Changes, Profile, figures, replay
 
 EVALUATIONS = (300, 200)
 """Most replays of the search, and of its restart from what it found."""
@@ -54,7 +54,7 @@ class DataSheet:
 
     def least(self) -> Profile:
         """The coefficients at full speed, two bytes a weight; 0 for what no data sheet says."""
-        return {
+        times = {
             "overhead_s": 0.0,
             "weights_s": 2 * self.weights / self.bytes_per_s,
             "token_s": 2 * self.weights / self.flops,
@@ -62,6 +62,7 @@ class DataSheet:
             "kv_token_s": self.kv_bytes_per_token / self.bytes_per_s,
             "prefill_pair_s": self.pair_flops / self.flops,
         }
+        return {name: rounded(value) for name, value in times.items()}
 
 
 OTHER_RULES: tuple[dict[str, object], ...] = (
@@ -84,6 +85,11 @@ SHEETS = {
 }
 
 
+def rounded(value: float) -> float:
+    """Four significant digits."""
+    return float(f"{value:.3e}")
+
+
 def run_alone(s: Scenario, trace: Trace) -> Result:
     """What `simulate` returns, without measuring the replica's capacity, which takes longer than the replay itself."""
     seed = s.run.seed
@@ -98,7 +104,7 @@ def distance(recorded: Recorded, profile: Profile, changes: Changes = NONE) -> f
     """How far a replay is from its recording: five roots of mean squares, each relative to the run's own size.
 
     First tokens and last tokens of every request against the makespan, the curves of running and waiting against their
-    peaks, and the figures that the test asserts against the real ones.
+    peaks, and the figures that the test asserts against the real ones, the more the closer they have to be.
     """
     ours = replay(recorded, profile, changes, run=run_alone)
     parts = (
@@ -106,7 +112,7 @@ def distance(recorded: Recorded, profile: Profile, changes: Changes = NONE) -> f
         (ours.finish_s - recorded.finish_s) / recorded.makespan_s,
         (ours.running - recorded.running) / recorded.running.max(),
         (ours.waiting - recorded.waiting) / recorded.waiting.max(),
-        np.array([figure.difference for figure in figures(recorded, ours)]),
+        np.array([f.difference * PERCENTILES_WITHIN / f.within for f in figures(recorded, ours)]),
     )
     return float(sum(np.sqrt(np.mean(part**2)) for part in parts))
 
@@ -116,9 +122,7 @@ def fit(recorded: Recorded, least: Profile, changes: Changes = NONE) -> Profile:
     start = np.log([HOST.get(name, SURPLUS * floor) for name, floor in least.items()])
 
     def profile_at(x: Floats) -> Profile:
-        return {
-            name: float(f"{floor + extra:.3e}") for (name, floor), extra in zip(least.items(), np.exp(x), strict=True)
-        }
+        return {name: rounded(floor + extra) for (name, floor), extra in zip(least.items(), np.exp(x), strict=True)}
 
     def cost(x: Floats) -> float:
         return distance(recorded, profile_at(x), changes)

@@ -14,9 +14,12 @@ from engine import Result, Scenario, Trace, read_trace, simulate
 from tests.vllm_runs.recorded import Floats, Recorded
 
 PROFILES = Path(__file__).resolve().parent.parent / "truth" / "vllm_profiles.json"
+MAKESPAN_WITHIN, PERCENTILES_WITHIN, CORRELATED_ABOVE = 0.01, 0.06, 0.95
+"""What a replay has to reach: relative differences, and the correlation of the curves."""
 Profile = dict[str, float]
 """The coefficients of a linear performance profile, in seconds."""
 Changes = Mapping[str, object]
+"""Settings by path that take the place of a run's own."""
 NONE: Changes = MappingProxyType({})
 
 
@@ -43,6 +46,8 @@ class Figure:
     name: str
     ours: float
     real: float
+    within: float
+    """The relative difference that is allowed."""
 
     @property
     def difference(self) -> float:
@@ -57,10 +62,7 @@ def stored_profile(name: str) -> Profile:
 
 
 def scenario_of(recorded: Recorded, profile: Profile, changes: Changes = NONE) -> Scenario:
-    """The run's engine settings with a profile as its performance; every attempt runs to its end.
-
-    `changes` are settings by path that take the place of the run's own.
-    """
+    """The run's engine settings with a profile as its performance; every attempt runs to its end."""
     return Scenario.from_dict(
         {
             "name": recorded.name,
@@ -121,15 +123,23 @@ def percentile(values: Floats, share: float) -> float:
 
 def figures(recorded: Recorded, ours: Replay) -> tuple[Figure, ...]:
     """Makespan, and percentiles of TTFT and E2E, seconds; each side from the arrivals of the replay."""
-    found = [Figure("makespan", float(ours.finish_s.max()), recorded.makespan_s)]
+    found = [Figure("makespan", float(ours.finish_s.max()), recorded.makespan_s, MAKESPAN_WITHIN)]
     for name, mine, real in (
         ("TTFT", ours.first_token_s, recorded.first_token_s),
         ("E2E", ours.finish_s, recorded.finish_s),
     ):
         for share in (0.5, 0.95):
             waits = (percentile(end - ours.arrival_s, share) for end in (mine, real))
-            found.append(Figure(f"{name} p{share * 100:.0f}", *waits))
+            found.append(Figure(f"{name} p{share * 100:.0f}", *waits, PERCENTILES_WITHIN))
     return tuple(found)
+
+
+def reaches(recorded: Recorded, ours: Replay) -> bool:
+    """Whether a replay is as near to its recording as it has to be, in every figure and in both curves."""
+    curves = ((ours.running, recorded.running), (ours.waiting, recorded.waiting))
+    return all(abs(figure.difference) <= figure.within for figure in figures(recorded, ours)) and all(
+        correlation(*pair) > CORRELATED_ABOVE for pair in curves
+    )
 
 
 def correlation(ours: Floats, real: Floats) -> float:
