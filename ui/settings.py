@@ -121,7 +121,7 @@ def _rate_limit(base: Scenario) -> Control:
 
 def _label(info: ParamInfo) -> str:
     name, unit = name_of(info.path), info.unit.partition(" of ")[0]
-    return f"`{name}`" if not unit or name.endswith(f"_{unit}") else f"`{name}` {unit}"
+    return f"`{name}`" if not unit or name.endswith((f"_{unit}", f"-{unit}")) else f"`{name}` {unit}"
 
 
 def _words(info: ParamInfo) -> str:

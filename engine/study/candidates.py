@@ -162,8 +162,10 @@ def _room(now: Situation) -> Iterator[Candidate]:
         fewer = have - max(1, round(have / 8))
         yield Candidate("fewer_replicas", {"fleet.replicas": fewer}, have, fewer, leaves_room=True)
     if traffic.process == "closed":
-        users = traffic.closed.users * MORE_USERS
-        yield Candidate("users", {"traffic.closed.users": users}, traffic.closed.users, users, leaves_room=True)
+        # Who finds no seat would wait, which a promise about the gaps between words doesn't notice.
+        users = min(traffic.closed.users * MORE_USERS, now.scenario.batching.max_num_seqs * have)
+        if users > traffic.closed.users:
+            yield Candidate("users", {"traffic.closed.users": users}, traffic.closed.users, users, leaves_room=True)
     elif traffic.process != "trace":
         rate = float(f"{traffic.rate_rps * MORE_TRAFFIC:.3g}")
         yield Candidate("traffic", {"traffic.rate_rps": rate}, traffic.rate_rps, rate, leaves_room=True)

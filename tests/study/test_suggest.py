@@ -125,6 +125,15 @@ def test_every_candidate_is_a_valid_change_of_one_thing(metric: str) -> None:
     assert any(c.kind == "queue_timeout" for c in found) == (metric in ("ttft", "queue"))
 
 
+@pytest.mark.parametrize(("users", "expected"), [(16, 32), (48, 64), (64, None), (100, None)])
+def test_more_people_are_let_in_only_where_they_find_a_seat(users: int, expected: int | None) -> None:
+    s = scenario(batching__max_num_seqs=64).replace({"traffic": {"process": "closed", "closed": {"users": users}}})
+    found = [
+        c.after for c in candidates(Situation(s, replica_model(s), 1.0, kept=True, kept_s=None)) if c.kind == "users"
+    ]
+    assert found == ([] if expected is None else [expected])
+
+
 class TestShortened:
     def test_all_changes_are_tried_over_the_same_seconds(self) -> None:
         s = shortened(preset("monday").scenario, None, 100, 4)
