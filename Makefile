@@ -22,7 +22,7 @@ e2e: $(VENV)/.dev chromium
 	$(BIN)/python -m pytest -m e2e tests/e2e
 
 accept: $(VENV)/.dev  ## the long proofs; prints the figures that notes quote
-	$(BIN)/python -m pytest -n 2 -m accept -rA tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m accept -rA tests
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

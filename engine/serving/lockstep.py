@@ -21,7 +21,7 @@ from .patience import Patience
 from .policy import Policy
 from .prefill_first import PrefillFirst
 from .queue import Queue
-from .state import NEVER, LaneState
+from .state import NEVER, REBASE_EVERY, LaneState
 from .static import Static
 from .steplog import LogWriter, Sink
 from .work import Work
@@ -53,7 +53,11 @@ class Lockstep:
 
     def run(self) -> Served:
         """Advance every lane to its end."""
+        rounds = 0
         while self._wake():
+            rounds += 1
+            if rounds % REBASE_EVERY == 0:
+                self.s.rebase()
             work = self.policy.choose()
             self._advance(work, self.policy.limited_by(work))
         self.log.flush()

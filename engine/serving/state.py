@@ -13,6 +13,9 @@ import numpy as np
 from .lanes import Bools, Floats, Ints, Lanes
 
 NEVER = np.int32(2**31 - 1)
+_REBASE_AT = 2**30
+REBASE_EVERY = 32
+"""Rounds between two looks at the step numbers: a round passes at most 2^24 steps, the longest answer's."""
 
 
 class LaneState:
@@ -55,6 +58,14 @@ class LaneState:
         for name in self._per_lane:
             setattr(self, name, getattr(self, name)[alive])
         self.key, self.rid = self.key[alive], self.rid[alive]
+
+    def rebase(self) -> None:
+        """Count steps from here: keys are 32 bits wide, and a week of short steps has more."""
+        if self.step.max(initial=0) > _REBASE_AT:
+            used = self.rid >= 0
+            self.key[used] -= np.broadcast_to(self.step[:, None], used.shape)[used].astype(np.int32)
+            self.next_key -= np.where(self.next_key < NEVER, self.step, 0)
+            self.step = np.zeros_like(self.step)
 
     def insert(self, i: Ints, request: Ints, key: Ints) -> None:
         """Give each lane of ``i`` (no repeats) one more running request that makes its last token at step ``key``."""

@@ -29,6 +29,10 @@ class Estimate:
         """A value in the middle of its interval."""
         return cls(value, value - half_width, value + half_width)
 
+    def no_narrower(self, half_width: float) -> Estimate:
+        """The same, reaching at least this far to both sides."""
+        return Estimate(self.value, min(self.low, self.value - half_width), max(self.high, self.value + half_width))
+
 
 def ratio(top: NDArray[np.generic], bottom: NDArray[np.generic], luck: Floats, level: float) -> Estimate:
     """sum(top) / sum(bottom), one pair a seed, corrected for the seeds' luck; Student's t at error probability `level`.
@@ -64,13 +68,14 @@ def quantile(values: NDArray[np.float32], count: NDArray[np.int64], q: float, lu
     """The pooled quantile of `values`, laid seed after seed as `count` (seeds,) says.
 
     The interval is found in shares: how far the share at or below the quantile varies over seeds says which other
-    quantiles of the pooled sample can't be told from it. No seed needs a good estimate of its own.
+    quantiles of the pooled sample can't be told from it. No seed needs a good estimate of its own. An end that the
+    sample doesn't reach is infinite.
     """
     ordered = np.sort(values)
 
     def at(p: float) -> float:
         rank = int(np.ceil(np.round(p * ordered.size, 9)))
-        return float(ordered[min(max(rank, 1), ordered.size) - 1])
+        return float(ordered[rank - 1]) if 1 <= rank <= ordered.size else float(np.copysign(np.inf, p - 0.5))
 
     below = by_seed(values <= np.float32(at(q)), count)
     found = ratio(below, count, luck, level)

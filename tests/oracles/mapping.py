@@ -104,17 +104,18 @@ def mmc(p: Parameters) -> Queue:
 
 def mdc(p: Parameters) -> Queue:
     """M/D/c, and M/D/1."""
-    return poisson_to_servers(p["lam"], p.get("c", 1), p["D"], "constant", effort=1.2)
+    c = p.get("c", 1)
+    return poisson_to_servers(p["lam"], c, p["D"], "constant", effort=1.2 if c == 1 else 0.95)
 
 
 def mmck(p: Parameters) -> Queue:
     """M/M/c/K: who finds K in the system is refused."""
-    return _limited(poisson_to_servers(p["lam"], p["c"], 1.0 / p["mu"], "geometric", effort=1.0), p["K"])
+    return _limited(poisson_to_servers(p["lam"], p["c"], 1.0 / p["mu"], "geometric", effort=0.5), p["K"])
 
 
 def erlang_b(p: Parameters) -> Queue:
     """M/M/c/c with the load `a` in mean services, here seconds."""
-    return _limited(poisson_to_servers(p["a"], p["c"], 1.0, "geometric", effort=1.0), p["c"])
+    return _limited(poisson_to_servers(p["a"], p["c"], 1.0, "geometric", effort=0.45), p["c"])
 
 
 def mmc_with_patience(p: Parameters) -> Queue:
@@ -122,7 +123,7 @@ def mmc_with_patience(p: Parameters) -> Queue:
 
     The queue is about as long as what can be served within the patience: for sizes, not for the answer.
     """
-    queue = poisson_to_servers(p["lam"], p["c"], 1.0 / p["mu"], "geometric", effort=1.0)
+    queue = poisson_to_servers(p["lam"], p["c"], 1.0 / p["mu"], "geometric", effort=0.45)
     document = _changed(queue.document, admission={"queue_timeout_s": p["patience"]})
     return replace(queue, document=document, most=p["c"] + ceil(queue.capacity_rps * p["patience"]))
 
@@ -130,25 +131,27 @@ def mmc_with_patience(p: Parameters) -> Queue:
 def mg1(p: Parameters) -> Queue:
     """M/G/1 with a mean service of a second."""
     squared_cv, classes = SERVICES[p["service"]](p)
-    queue = poisson_to_servers(p["lam"], 1, 1.0, "geometric", effort=1.0)
+    queue = poisson_to_servers(p["lam"], 1, 1.0, "geometric", effort=0.65 if squared_cv <= 1.0 else 1.1)
     document = _changed(queue.document, traffic={"classes": classes})
     return replace(queue, document=document, squared_cvs=(1.0, squared_cv), pace=None)
 
 
 def gim1(p: Parameters) -> Queue:
     """G/M/1 with gamma or deterministic gaps."""
-    queue = poisson_to_servers(p["lam"], 1, 1.0 / p["mu"], "geometric", effort=1.0)
-    process = {"gamma": {"process": "gamma", "cv": p["ca2"] ** 0.5}, "deterministic": {"process": "deterministic"}}
+    squared_cv = p["ca2"]
+    effort = 1.0 if squared_cv >= 1.0 else 1.15 if squared_cv else 1.6
+    queue = poisson_to_servers(p["lam"], 1, 1.0 / p["mu"], "geometric", effort)
+    process = {"gamma": {"process": "gamma", "cv": squared_cv**0.5}, "deterministic": {"process": "deterministic"}}
     document = _changed(queue.document, traffic=process[p["interarrival"]])
-    return replace(queue, document=document, squared_cvs=(p["ca2"], 1.0), pace=None)
+    return replace(queue, document=document, squared_cvs=(squared_cv, 1.0), pace=None)
 
 
 def mmpp_to_servers(p: Parameters) -> Queue:
     """MMPP(2)/M/c: bursts at the rate `lam1` end at the rate `r12`, calm at `lam2` ends at `r21`."""
     rate_rps = mmpp_rate(p)
-    queue = poisson_to_servers(rate_rps, p["c"], 1.0 / p["mu"], "geometric", effort=1.0)
+    queue = poisson_to_servers(rate_rps, p["c"], 1.0 / p["mu"], "geometric", effort=0.9)
     ends, begins = p["r12"], p["r21"]
-    # Heffes and Lucantoni, IEEE Journal on Selected Areas in Communications 4, 1986.
+    # Variance over mean of counts in the long run, less 1: Heffes and Lucantoni, IEEE J. Sel. Areas Commun. 4, 1986.
     spread = 2.0 * (p["lam1"] - p["lam2"]) ** 2 * ends * begins / ((ends + begins) ** 3 * rate_rps)
     document = _changed(queue.document, traffic=mmpp_traffic(p))
     return replace(queue, document=document, squared_cvs=(1.0 + spread, 1.0), pace=None)
@@ -169,15 +172,16 @@ def mmpp_rate(p: Parameters) -> float:
 def priorities(p: Parameters) -> Queue:
     """M/M/1 with two classes: the first goes ahead in the queue, nobody is interrupted."""
     assert p["discipline"] == "nonpreemptive priority, 2 classes"
-    queue = poisson_to_servers(p["lam1"] + p["lam2"], 1, 1.0 / p["mu"], "geometric", effort=1.0)
+    queue = poisson_to_servers(p["lam1"] + p["lam2"], 1, 1.0 / p["mu"], "geometric", effort=0.85)
     classes = [_class(f"class {k}", _output("geometric", FINENESS), p[f"lam{k}"], priority=k) for k in (1, 2)]
-    # Two classes by turns are not one Markov queue of the number in the system as far as waits go.
+    # How long each class waits isn't a matter of the number in the system alone.
     return replace(queue, document=_changed(queue.document, traffic={"classes": classes}), pace=None)
 
 
 def round_robin(p: Parameters) -> Queue:
     """N servers with queues of their own that take turns: each is E_N/M/1."""
-    queue = poisson_to_servers(p["N"] * p["rho"] * p["mu"], 1, 1.0 / p["mu"], "geometric", effort=1.0)
+    rate_rps, effort = p["N"] * p["rho"] * p["mu"], 1.4 if p["rho"] < 0.8 else 0.6
+    queue = poisson_to_servers(rate_rps, 1, 1.0 / p["mu"], "geometric", effort)
     fleet = {"replicas": p["N"], "routing": {"policy": p["policy"]}}
     return replace(
         queue,
@@ -205,7 +209,7 @@ def bulk(p: Parameters) -> Queue:
         step_s=0.0,
         servers=most,
         squared_cvs=(1.0, 0.0),
-        effort=1.0,
+        effort=1.2 if most == 1 else 9.0,
     )
 
 
@@ -240,7 +244,7 @@ def continuous_batching(p: Parameters) -> Queue:
 
 def continuous_batching_limited(p: Parameters) -> Queue:
     """The same, but who finds K in the system is refused."""
-    return _limited(continuous_batching(p), p["K"])
+    return _limited(replace(continuous_batching(p), effort=0.2), p["K"])
 
 
 MAPPINGS: Mapping[str, Callable[[Parameters], Queue]] = MappingProxyType(

@@ -13,7 +13,7 @@ import numpy as np
 from tests.oracles.estimate import Estimate, Floats, asymptotic_variance, by_seed, quantile, ratio, share, variance
 from tests.oracles.mapping import Queue
 from tests.oracles.seen import Seen
-from tests.oracles.sizing import RARE
+from tests.oracles.sizing import RARE, SELDOM, WINDOW_RELAXATIONS
 
 Read = Callable[[Seen, Queue, float], Estimate]
 """From what was seen, the queue and the level to an estimate in the table's unit."""
@@ -38,6 +38,8 @@ class Quantity:
     """Whether the full set must know it as well as a mean."""
     smallest: float = 0.0
     """A smaller value need not be known any better than this one."""
+    relaxations: float = 0.0
+    """Relaxation times that a seed's window must have; with fewer the row is only reported."""
     traffic: Traffic = Traffic.AS_GIVEN
 
 
@@ -174,7 +176,7 @@ QUANTITIES: Mapping[str, Quantity] = MappingProxyType(
         "busy_fraction": Quantity(_busy_share, _nothing, mean=True),
         "mean_TPOT_token_weighted": Quantity(_token_gap, _a_step, mean=True),
         "capacity_req_per_s": Quantity(_capacity, _nothing, mean=True, traffic=Traffic.SATURATING),
-        "asymptotic_variance_of_time_avg_N": Quantity(_size_variance, _nothing),
+        "asymptotic_variance_of_time_avg_N": Quantity(_size_variance, _nothing, relaxations=WINDOW_RELAXATIONS),
         "P_block": Quantity(_share_of("refused"), _nothing, mean=True, smallest=RARE),
         "P_abandon": Quantity(_share_of("gave_up"), _nothing, mean=True, smallest=RARE),
         "throughput": Quantity(_throughput, _nothing, mean=True),
@@ -188,7 +190,7 @@ QUANTITIES: Mapping[str, Quantity] = MappingProxyType(
         "Wq1": Quantity(_class_wait(0), _a_step, mean=True),
         "Wq2": Quantity(_class_wait(1), _a_step, mean=True),
         "mean_batch_size": Quantity(_group_size, _nothing, mean=True),
-        "P_queue_empty_at_completion": Quantity(_last_groups, _nothing, mean=True, smallest=RARE),
+        "P_queue_empty_at_completion": Quantity(_last_groups, _nothing, mean=True, smallest=SELDOM),
         "drawn arrivals a second": Quantity(_arrival_rate, _nothing, mean=True),
         "drawn steps a service": Quantity(_service_steps, _nothing, mean=True),
     }
@@ -204,6 +206,11 @@ def quantity(name: str) -> Quantity:
         column = {"W": "sojourn_s", "Wq": "wait_s"}[match[1]]
         return Quantity(_quantile_of(column, float(match[2]) / 100.0), _a_step)
     return QUANTITIES[name]
+
+
+def growth(name: str) -> float:
+    """The power of the queue's length with which a quantity grows: 1 for sizes and times, 2 for variances, else 0."""
+    return (2.0 if name.endswith("_var") else 1.0) if re.fullmatch(r"(L|Lq|W|Wq)\d?(_.*)?", name) else 0.0
 
 
 def is_p99(name: str) -> bool:

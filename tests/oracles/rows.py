@@ -22,7 +22,7 @@ class Row:
 
     @property
     def compared(self) -> bool:
-        """Whether it decides a test; the 99.9th percentile is only reported."""
+        """Whether it may decide a test; the 99.9th percentile is only reported."""
         return not self.quantity.endswith("_p99.9")
 
 
@@ -41,8 +41,14 @@ class Case:
 
     @property
     def compared(self) -> tuple[Row, ...]:
-        """The rows that decide a test."""
+        """The rows that may decide a test."""
         return tuple(row for row in self.rows if row.compared)
+
+    @property
+    def wait_share(self) -> float | None:
+        """Probability that an arrival waits, if the table gives it: for G/M/1 it is the root sigma."""
+        known = (self.known(quantity) for quantity in ("P_wait", "sigma"))
+        return next((value for value in known if value is not None), None)
 
     def known(self, quantity: str) -> float | None:
         """The oracle's value of a quantity, if it has a row."""

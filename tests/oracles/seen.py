@@ -110,7 +110,7 @@ def _look(result: Result, plan: Plan) -> Seen:
 
     done = a.state == COMPLETED
     served = inside & done
-    first, is_last = _groups(seed[done], a.scheduled_s[done], a.finish_s[done])
+    first, is_last = groups(seed[done], a.scheduled_s[done], a.finish_s[done])
     taken = (a.scheduled_s[done] >= plan.warmup_s) & (a.scheduled_s[done] < plan.end_s)
     return Seen(
         counted=by_seed(inside),
@@ -137,7 +137,7 @@ def _look(result: Result, plan: Plan) -> Seen:
     )
 
 
-def _groups(seed: NDArray[np.int32], begin_s: Floats, end_s: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def groups(seed: NDArray[np.int32], begin_s: Floats, end_s: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which requests, in the order in which they were served, are the first of a group that begins together, and which
     of these begin one at whose end nobody waited: the next group begins later, or there is none.
     """

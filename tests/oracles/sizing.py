@@ -24,11 +24,14 @@ HIGHEST_LOAD, MOST_VARIABLE = 0.95, 4.0
 
 WARMUP_RELAXATIONS, WARMUP_SERVICES = 4.0, 8.0
 WINDOW_RELAXATIONS = 8.0
-FEWEST_SEEDS = 12
-ELSEWHERE_RELAXATIONS = 2.0
-"""The budget of queues beyond those limits: the fewest seeds, each with a window of so many relaxation times."""
+FEWEST_SEEDS = 24
+ELSEWHERE_RELAXATIONS, ELSEWHERE_REQUESTS = 2.0, 3_000_000
+"""The budget of queues beyond those limits: each seed's window is so many relaxation times, and there are as many seeds
+as that many requests make, those before the window included, but not fewer than the fewest."""
 RARE = 1e-3
 """Waits that fewer than this share of requests meet can't be measured to a few percent, and don't decide the size."""
+SELDOM = 1e-2
+"""Services of a bulk server that leave nobody behind: likewise, of a smaller share."""
 NEGLIGIBLE = 1e-13
 """Probability of states that don't matter."""
 MOST_LANES, MOST_BLOCK = 256, 3_000_000
@@ -102,20 +105,36 @@ def fill_s(queue: Queue) -> float:
 
 
 def requests_needed(queue: Queue, wait_share: float | None, level: float) -> float:
-    """Requests after which the mean wait's half-width should be `MEAN_WITHIN`.
+    """Requests after which the mean wait's half-width should be `MEAN_WITHIN`."""
+    variance = queue.effort * relative_variance(queue, wait_share)
+    return variance * (float(stats.norm.isf(level / 2.0)) / MEAN_WITHIN) ** 2
 
-    Where hardly anybody waits, it is the half-width of the mean number in the system that counts; where some are turned
-    away, that of their share as well. `wait_share` is the probability of a wait; None where the table doesn't give it.
+
+def least_half_width(queue: Queue, wait_share: float | None, plan: Plan, level: float) -> float:
+    """Half-width of a mean wait that theory expects of a plan, in means; for a queue beyond the limits, else 0.
+
+    There a seed sees a few relaxation times only. Seeds that never met a long queue have a small spread, too: their
+    half-widths aren't taken to be narrower than this.
+    """
+    if queue.most is not None or in_limits(queue):
+        return 0.0
+    counted = queue.rate_rps * (plan.end_s - plan.warmup_s) * plan.seeds
+    return float(stats.norm.isf(level / 2.0) * np.sqrt(relative_variance(queue, wait_share) / counted))
+
+
+def relative_variance(queue: Queue, wait_share: float | None) -> float:
+    """Requests times the variance of a mean wait over so many, in squared means.
+
+    Where hardly anybody waits, that of the mean number in the system counts; where some are turned away, that of their
+    share as well. `wait_share` is the probability of a wait; None where the table doesn't give it.
     """
     share = queue.load if wait_share is None else wait_share
     if queue.most is not None:
         sizes = (0, queue.servers if queue.most > queue.servers else 0, queue.most - 1)
-        variance = max(birth_death_variance(queue, beyond) for beyond in sizes)
-    elif queue.pace is None:
-        variance = heavy_traffic_variance(queue, share)
-    else:
-        variance = birth_death_variance(queue, 0 if share < RARE else queue.servers)
-    return queue.effort * variance * (float(stats.norm.isf(level / 2.0)) / MEAN_WITHIN) ** 2
+        return max(birth_death_variance(queue, beyond) for beyond in sizes)
+    if queue.pace is None:
+        return heavy_traffic_variance(queue, share)
+    return birth_death_variance(queue, 0 if share < RARE else queue.servers)
 
 
 def heavy_traffic_variance(queue: Queue, wait_share: float) -> float:
@@ -154,14 +173,16 @@ def stationary(queue: Queue, states: int) -> NDArray[np.float64]:
 
 
 def plan(queue: Queue, requests: float, first_seed: int) -> Plan:
-    """A plan that counts at least `requests` requests; for a queue in limits."""
+    """A plan that counts at least `requests` requests; for a queue that forgets soon enough."""
     window_s = max(WINDOW_RELAXATIONS * relaxation_s(queue), min(requests, MOST_BLOCK) / (queue.rate_rps * MOST_LANES))
     return _plan(queue, window_s, max(ceil(requests / (queue.rate_rps * window_s)), FEWEST_SEEDS), first_seed)
 
 
 def plan_elsewhere(queue: Queue, first_seed: int) -> Plan:
     """The stated budget of a queue that is too slow to be measured well."""
-    return _plan(queue, ELSEWHERE_RELAXATIONS * relaxation_s(queue), FEWEST_SEEDS, first_seed)
+    window_s = max(ELSEWHERE_RELAXATIONS * relaxation_s(queue), ELSEWHERE_REQUESTS / (queue.rate_rps * MOST_LANES))
+    each = queue.rate_rps * (window_s + WARMUP_RELAXATIONS * relaxation_s(queue))
+    return _plan(queue, window_s, max(int(ELSEWHERE_REQUESTS / each), FEWEST_SEEDS), first_seed)
 
 
 def plan_saturated(queue: Queue, requests: float, first_seed: int) -> Plan:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engine import Scenario
+from engine.traffic import generate
 from tests.oracles import judge
 from tests.oracles.estimate import Estimate, asymptotic_variance, quantile, ratio, share, variance
-from tests.oracles.mapping import Parameters, Queue, mm1
+from tests.oracles.mapping import SERVICES, Parameters, Queue, mm1, mmck
 from tests.oracles.quantities import quantity
 from tests.oracles.rows import Case, cases
-from tests.oracles.sizing import birth_death_variance, level_of, plan
+from tests.oracles.seen import groups
+from tests.oracles.sizing import birth_death_variance, fill_s, level_of, plan, relaxation_s, stationary
 
 LEVEL, REPEATS, SEEDS = 0.1, 400, 60
 MM1_CASES = [case for case in cases() if case.family == "MM1"]
@@ -105,6 +109,87 @@ def test_a_wrong_engine_fails(wrong: str, monkeypatch: pytest.MonkeyPatch) -> No
     failed = {v.row.quantity for v in verdicts if not v.passes}
     expected = {"services": "W_mean", "arrivals": "drawn arrivals a second", "slots": "Wq_mean"}
     assert expected[wrong] in failed
+
+
+RANDOM = {"fleet": {"routing": {"policy": "random"}}}
+WRONG: dict[str, tuple[str, dict[str, dict[str, Any]], str]] = {
+    "one more let in": ("MMcK K=5", {"admission": {"max_outstanding": 6}}, "P_block"),
+    "one more patient": ("MMc_plus_D c=1 ", {"admission": {"queue_timeout_s": 5.3}}, "P_abandon"),
+    "nobody goes ahead": ("MM1_priority", {"traffic": {"classes": [{"priority": 0}, {"priority": 0}]}}, "Wq1"),
+    "gaps less varied": ("GIM1 ca2=2.0 interarrival=gamma lam=0.5", {"traffic": {"cv": 1.3}}, "Wq_mean"),
+    "at random": ("RoundRobin_N_expo_servers N=4 mu=1.0 policy=round_robin rho=0.7", RANDOM, "W_mean"),
+    "a smaller group": ("Bulk_M_D_1B_1 B=8 a=1.0 b=0.0 lam=6.0", {"batching": {"max_num_seqs": 7}}, "L"),
+}
+"""Cases by how they begin, what is changed in their scenarios, and what must then fail."""
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_wrong_limit_or_process_fails(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    begins, changes, expected = WRONG[wrong]
+    case = next(case for case in cases() if case.name.startswith(begins))
+    queue = judge.queue_of(case)
+    document = merged(queue.document, changes)
+    monkeypatch.setattr(judge, "MAPPINGS", {case.family: lambda p: replace(queue, document=document)})
+    verdicts = judge.judge(case, plan(queue, 100_000, 1), level_of(100))
+    assert expected in {v.row.quantity for v in verdicts if not v.passes}
+
+
+def merged(document: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """The document with the changes, section in section; of a list's items, in order."""
+    result = dict(document)
+    for key, change in changes.items():
+        old = result.get(key)
+        if isinstance(change, dict) and isinstance(old, dict):
+            result[key] = merged(old, change)
+        elif isinstance(change, list) and isinstance(old, list):
+            result[key] = [merged(item, with_) for item, with_ in zip(old, change, strict=True)]
+        else:
+            result[key] = change
+    return result
+
+
+@pytest.mark.parametrize("most", [1, 7, 30])
+def test_slowest_exponential_of_a_limited_queue(most: int) -> None:
+    # M/M/1/K: the rates are lam + mu - 2 sqrt(lam mu) cos(pi k / (K + 1)), k = 1..K (Morse, 1958).
+    lam, mu = 0.8, 1.0
+    queue = mmck({"c": 1, "K": most, "lam": lam, "mu": mu})
+    rate = lam + mu - 2.0 * np.sqrt(lam * mu) * np.cos(np.pi / (most + 1))
+    assert relaxation_s(queue) == pytest.approx(1.0 / rate, rel=1e-9)
+
+
+@pytest.mark.parametrize("case", [case for case in cases() if case.family == "ErlangB"], ids=lambda case: case.name)
+def test_sizes_of_loss_systems_are_planned_with_the_exact_probabilities(case: Case) -> None:
+    assert stationary(judge.queue_of(case), case.parameters["c"])[-1] == pytest.approx(case.known("P_block"), rel=1e-9)
+
+
+def test_time_to_fill_is_that_of_the_exact_recursion() -> None:
+    # From n to n + 1 takes t_n = (1 + death_n t_(n - 1)) / birth; M/M/1/20 with lam 1.5 has 18 on average.
+    t, total = 0.0, 0.0
+    for n in range(18):
+        t = (1.0 + (1.0 if n else 0.0) * t) / 1.5
+        total += t
+    assert fill_s(mmck({"c": 1, "K": 20, "lam": 1.5, "mu": 1.0})) == pytest.approx(total, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_services_have_the_mean_and_variation_that_they_are_said_to_have(name: str) -> None:
+    case = next(case for case in cases() if case.family == "MG1" and case.parameters["service"] == name)
+    queue = judge.queue_of(case)
+    s = Scenario.from_dict({**queue.document, "run": {"horizon_s": 200_000, "warmup_s": 0, "seeds": 1}})
+    tokens = generate(s.traffic, s.run, 1).output_tokens
+    known = 5.0 * (queue.squared_cvs[1] / tokens.size) ** 0.5
+    assert tokens.mean() / queue.steps == pytest.approx(1.0, abs=known)
+    assert tokens.var() / tokens.mean() ** 2 == pytest.approx(
+        queue.squared_cvs[1], rel=0.02 + 0.04 * queue.squared_cvs[1]
+    )
+
+
+def test_groups_are_told_apart_by_when_they_begin() -> None:
+    seed = np.array([0, 0, 0, 0, 1, 1], np.int32)
+    begin_s, end_s = np.array([1.0, 1.0, 2.0, 5.0, 1.0, 2.0]), np.array([2.0, 2.0, 3.0, 6.0, 2.0, 3.0])
+    first, is_last = groups(seed, begin_s, end_s)
+    assert first.tolist() == [True, False, True, True, True, True]
+    assert is_last.tolist() == [False, False, True, True, False, True]
 
 
 def test_percentiles_are_read_by_their_number() -> None:
