@@ -68,6 +68,7 @@ class CheckedQueue(Queue):
 
     def arrive(self, until: Floats) -> None:
         """Let arrivals before ``until``, seconds, see the requests that are there now."""
+        until = np.minimum(until, self.s.hz)
         self._check(self.book.arrival.take(self.next) < until, until, strict=True)
 
     def heads(self, i: Ints) -> tuple[Ints, Ints, Bools | None]:

@@ -141,7 +141,7 @@ class Lockstep:
         decoding = w.n if w.gaps is None else w.gaps
         more = () if w.standing is None else (w.standing,)
         self.log.add(s.lane, s.t, d, slope, k, decoding, worked, tokens, s.held, limit, *more)
-        queue.arrive(np.minimum(t1, s.hz))
+        queue.arrive(t1)
         self._deliver(w, t1, k, tokens)
 
     def _cut(self, w: Work, i: Ints, d: Floats, slope: Floats, k: Ints, t1: Floats) -> None:
@@ -169,7 +169,9 @@ class Lockstep:
         s.step = s.step + (k if w.stalled is None else np.where(w.stalled, 0, k))
         self.policy.read_on(w, k)
         if w.joins:
-            joined, request = (np.concatenate(column) for column in zip(*w.joins, strict=True))
+            joined, request = w.joins[0]
+            if len(w.joins) > 1:
+                joined, request = (np.concatenate(column) for column in zip(*w.joins, strict=True))
             if spending is not None:
                 spending.begin(joined, request)
             np.add.at(s.ctx, joined, self.book.prompt_done(request, t1.take(joined), s.lane.take(joined)))
