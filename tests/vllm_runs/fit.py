@@ -3,7 +3,7 @@
 `python -m tests.vllm_runs.fit [name of a run ...]`, with HEADROOM_DATA as for the tests; a few minutes a run.
 
 A coefficient never promises more than the data sheet: it is the least time that the hardware could take, and more. The
-search is Nelder and Mead's simplex over the logarithms of what comes on top, with one restart; it draws nothing at
+search is Nelder and Mead's simplex over the logarithms of what comes on top, restarted twice; it draws nothing at
 random, so the same data, engine and libraries give the same profile.
 
 The same search under batching rules that the recorded servers didn't follow says what the proof can tell apart.
@@ -12,11 +12,9 @@ The same search under batching rules that the recorded servers didn't follow say
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from scipy.optimize import minimize
@@ -27,13 +25,11 @@ from engine.outcome import Meter
 from engine.serving import Fleet, StepLog, run_fleet
 from engine.study.prompts import prompts_at_once
 from engine.traffic import generate
-from tests.vllm_runs.recorded import RUNS, Floats, Recorded, read
+from tests.vllm_runs.recorded import RUNS, Floats, Recorded, data_folder, read
 from tests.vllm_runs.replay import NONE, PERCENTILES_WITHIN, PROFILES, Changes, Profile, figures, replay
 
-EVALUATIONS = (300, 200)
-"""Most replays of the search, and of its restart from what it found."""
-FIRST_STEP = (0.5, 0.1)
-"""How far the first simplex of each reaches, in natural logarithms."""
+SEARCHES = ((0.5, 250), (0.3, 200), (0.1, 150))
+"""Each starts where the one before ended: the reach of its first simplex in natural logarithms, and most replays."""
 SURPLUS = 0.2
 """What the search starts with on top of the data sheet's times, as a share of them."""
 HOST = {"overhead_s": 3e-3, "seq_s": 3e-5}
@@ -127,20 +123,20 @@ def fit(recorded: Recorded, least: Profile, changes: Changes = NONE) -> Profile:
     def cost(x: Floats) -> float:
         return distance(recorded, profile_at(x), changes)
 
-    for step, evaluations in zip(FIRST_STEP, EVALUATIONS, strict=True):
-        start = _simplex(cost, start, step, evaluations)
+    for reach, evaluations in SEARCHES:
+        start = _simplex(cost, start, reach, evaluations)
     return profile_at(start)
 
 
-def _simplex(cost: Callable[[Floats], float], start: Floats, step: float, evaluations: int) -> Floats:
-    corners = np.vstack([start, start + step * np.eye(start.size)])
+def _simplex(cost: Callable[[Floats], float], start: Floats, reach: float, evaluations: int) -> Floats:
+    corners = np.vstack([start, start + reach * np.eye(start.size)])
     options = {"initial_simplex": corners, "maxfev": evaluations, "xatol": 1e-3, "fatol": 1e-5, "adaptive": True}
     return np.asarray(minimize(cost, start, method="Nelder-Mead", options=options).x, np.float64)
 
 
 def main(names: list[str]) -> None:
     """Fit the named runs, and replace their entries in the file."""
-    data = Path(os.environ.get("HEADROOM_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
+    data = data_folder()
     stored = json.loads(PROFILES.read_text()) if PROFILES.exists() else {}
     runs = stored.setdefault("runs", {})
     for name in names or RUNS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -47,6 +48,11 @@ class Recorded:
     def makespan_s(self) -> float:
         """From the first arrival to the last token."""
         return float(self.finish_s.max())
+
+
+def data_folder() -> Path:
+    """The folder of real data for the scripts, found as the tests' `data_dir` finds it."""
+    return Path(os.environ.get("HEADROOM_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 
 
 def read(data: Path, name: str) -> Recorded:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +30,7 @@ class Replay:
     """What the engine says of a run, in the order and on the clock of the recording."""
 
     arrival_s: Floats
+    scheduled_s: Floats
     first_token_s: Floats
     finish_s: Floats
     running: Floats
@@ -55,9 +58,16 @@ class Figure:
         return self.ours / self.real - 1
 
 
+@cache
+def stored() -> dict[str, Any]:
+    """What `fit.py` found, by run: `profile`, `least`, and `other_rules`, each with its `changes` and `profile`."""
+    runs: dict[str, Any] = json.loads(PROFILES.read_text())["runs"]
+    return runs
+
+
 def stored_profile(name: str) -> Profile:
     """The profile that `fit.py` found for a run."""
-    profile: Profile = json.loads(PROFILES.read_text())["runs"][name]["profile"]
+    profile: Profile = stored()[name]["profile"]
     return profile
 
 
@@ -102,10 +112,11 @@ def replay(
     middle = (seconds["t_s"] + seconds["width_s"] / 2).to_numpy(np.float64)
 
     def at_ticks(column: str) -> Floats:
-        return np.interp(recorded.tick_s, middle, seconds[column].to_numpy(np.float64))
+        return np.asarray(np.interp(recorded.tick_s, middle, seconds[column].to_numpy(np.float64)))
 
     return Replay(
         arrival_s=arrival_s,
+        scheduled_s=served["scheduled_s"].to_numpy(np.float64),
         first_token_s=served["first_token_s"].to_numpy(np.float64),
         finish_s=served["finish_s"].to_numpy(np.float64),
         running=at_ticks("running"),
@@ -129,9 +140,16 @@ def figures(recorded: Recorded, ours: Replay) -> tuple[Figure, ...]:
         ("E2E", ours.finish_s, recorded.finish_s),
     ):
         for share in (0.5, 0.95):
-            waits = (percentile(end - ours.arrival_s, share) for end in (mine, real))
-            found.append(Figure(f"{name} p{share * 100:.0f}", *waits, PERCENTILES_WITHIN))
+            mine_s, real_s = (percentile(end - ours.arrival_s, share) for end in (mine, real))
+            found.append(Figure(f"{name} p{share * 100:.0f}", mine_s, real_s, PERCENTILES_WITHIN))
     return tuple(found)
+
+
+def tpot_error(recorded: Recorded, ours: Replay) -> float:
+    """Root mean square over requests of the relative difference in time per token; no profile was fitted to it."""
+    tokens = recorded.output_tokens - 1
+    mine, real = ((run.finish_s - run.first_token_s) / tokens for run in (ours, recorded))
+    return float(np.sqrt(np.mean((mine / real - 1) ** 2)))
 
 
 def reaches(recorded: Recorded, ours: Replay) -> bool:
