@@ -75,8 +75,11 @@ class Book:
         self.out[request] = out
         self.last_token[request] = now
 
-    def prompt_done(self, request: Ints, now: Floats, lane: NDArray[np.int32]) -> Ints:
-        """Each request has finished its prefill and makes a token; returns its context, tokens."""
+    def prompt_done(self, request: Ints, now: Floats, i: Ints, lane: NDArray[np.int32]) -> Ints:
+        """Each request has finished its prefill and makes a token; returns its context, tokens.
+
+        ``i`` are the rows of its lane among the live ones, ``lane`` (live lanes,) their numbers.
+        """
         context = self.prompt.take(request)
         if self.since is not None:
             self.since[request] = now
@@ -85,7 +88,7 @@ class Book:
             context += out
             resumed = out > 0
             if np.count_nonzero(resumed):
-                self._resume(request[resumed], now[resumed], lane[resumed])
+                self._resume(request[resumed], now[resumed], lane[i[resumed]])
                 request, now = request[~resumed], now[~resumed]
         self.first[request] = now
         return context

@@ -32,8 +32,8 @@ class Chunked(Policy):
     def _continue_partial(self, w: Work, i: Ints) -> None:
         """Give the partly prefilled request of each lane of ``i`` what the decoding requests leave of the budget."""
         s, c = self.s, w.open()
-        left, ctx = s.part_left[i], s.part_ctx[i]
-        q = np.minimum(left, s.budget[i] - w.n[i])
+        left, ctx = s.part_left.take(i), s.part_ctx.take(i)
+        q = np.minimum(left, s.budget.take(i) - w.n.take(i))
         c.q[i] = q
         c.count[i] = 1
         c.ctx[i] = ctx
@@ -46,7 +46,8 @@ class Chunked(Policy):
         i = (s.part >= 0).nonzero()[0]
         if not i.size:
             return
-        last, reading = s.part_left[i] == w.open().q[i], s.part[i]
+        reading = s.part.take(i)
+        last = s.part_left.take(i) == w.open().q.take(i)
         if np.count_nonzero(last):
             j = i[last]
             self._join(w, j, s.part[j], s.step[j])

@@ -42,8 +42,8 @@ class OnDemand:
     def start(self, i: Ints, request: Ints, size: Ints) -> None:
         """A request starts in each lane of ``i``."""
 
-    def finish(self, i: Ints, size: Ints, output: Ints) -> None:
-        """A request of ``size`` prefilled and ``output`` made tokens is complete in each lane of ``i``."""
+    def finish(self, i: Ints, request: Ints, size: Ints) -> None:
+        """``request``, which had ``size`` tokens of its own to prefill, leaves each lane of ``i`` for good."""
 
     def need(self, request: Ints, size: Ints) -> Ints:
         """KV tokens that a request counts with when it starts."""
@@ -88,9 +88,9 @@ class Reserve(OnDemand):
         """A request starts in each lane of ``i``."""
         self.reserved[i] += self.need(request, size)
 
-    def finish(self, i: Ints, size: Ints, output: Ints) -> None:
-        """A request of ``size`` prefilled and ``output`` made tokens is complete in each lane of ``i``."""
-        self.reserved[i] -= size + self._answer(output)
+    def finish(self, i: Ints, request: Ints, size: Ints) -> None:
+        """``request``, which had ``size`` tokens of its own to prefill, leaves each lane of ``i`` for good."""
+        self.reserved[i] -= self.need(request, size)
 
     def need(self, request: Ints, size: Ints) -> Ints:
         """KV tokens that a request counts with when it starts."""

@@ -174,7 +174,7 @@ class Lockstep:
                 joined, request = (np.concatenate(column) for column in zip(*w.joins, strict=True))
             if spending is not None:
                 spending.begin(joined, request)
-            np.add.at(s.ctx, joined, self.book.prompt_done(request, t1.take(joined), s.lane.take(joined)))
+            np.add.at(s.ctx, joined, self.book.prompt_done(request, t1.take(joined), joined, s.lane))
             self.queue.started(joined, request)
         i = (s.next_key <= s.step).nonzero()[0]
         while i.size:

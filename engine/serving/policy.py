@@ -51,7 +51,7 @@ class Policy:
         book = self.book
         size = book.size.take(request)
         self.s.held[i] -= size + out - 1
-        self.kv.finish(i, size, book.output.take(request))
+        self.kv.finish(i, request, size)
 
     def limited_by(self, w: Work) -> NDArray[np.int8]:
         """Why somebody waits in each lane after admission: a code of ``LIMITS``."""

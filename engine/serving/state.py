@@ -79,10 +79,11 @@ class LaneState:
         self.key.reshape(-1)[flat] = key
         self.rid.reshape(-1)[flat] = request
         self.n_slot[i] = at + 1
-        before = self.next_key.take(i)
-        sooner = key < before
-        self.next_key[i] = np.where(sooner, key, before)
-        self.next_col[i] = np.where(sooner, at, self.next_col.take(i))
+        sooner = (key < self.next_key.take(i)).nonzero()[0]
+        if sooner.size:
+            first = i.take(sooner)
+            self.next_key[first] = key.take(sooner)
+            self.next_col[first] = at.take(sooner)
 
     def request_in(self, i: Ints, column: Ints) -> Ints:
         """The request in ``column`` of each lane of ``i``."""
