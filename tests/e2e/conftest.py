@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, TimeoutError, expect, sync_playwright
 
 from tests.e2e.measure_slider import ARGUMENTS, IDLE
 
@@ -76,6 +76,24 @@ def page(browser: Browser) -> Iterator[Page]:
     context.set_default_timeout(PATIENCE_MS)
     yield context.new_page()
     context.close()
+
+
+def enter(page: Page, box: str, value: str) -> None:
+    """Type a value into a number box until the address says that it has arrived.
+
+    A value entered in the instant in which the page draws itself anew can get lost, as it can for a person.
+    """
+    old = page.url
+    for _ in range(5):
+        field = page.get_by_role("spinbutton", name=box)
+        field.fill(value)
+        field.press("Enter")
+        try:
+            page.wait_for_function("(old) => location.href !== old", arg=old, timeout=15_000)
+        except TimeoutError:
+            continue
+        return
+    raise AssertionError(f"{box}: {value} never arrived")
 
 
 def settled(page: Page, headline: str | None = None) -> str:

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from engine.scenario import Scenario, token
 from engine.scenario.presets import preset
 from engine.scenario.schema.document import SCHEMA
-from tests.e2e.conftest import serving, settled
+from tests.e2e.conftest import enter, serving, settled
 from tests.e2e.measure_slider import CHART, SLIDER
 
 pytestmark = pytest.mark.e2e
@@ -116,11 +116,7 @@ def test_back_is_undo_and_forward_is_redo(server: str, page: Page) -> None:
     page.goto(f"{server}/?{LINK}")
     settled(page)
     for replicas in ("4", "5"):
-        old = page.url
-        field = page.get_by_role("spinbutton", name="Replicas")
-        field.fill(replicas)
-        field.press("Enter")
-        page.wait_for_function("(old) => location.href !== old", arg=old)
+        enter(page, "Replicas", replicas)
         settled(page)
     last = page.url
 
