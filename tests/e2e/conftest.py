@@ -92,6 +92,7 @@ def enter(page: Page, box: str, value: str) -> None:
             page.wait_for_function("(old) => location.href !== old", arg=old, timeout=15_000)
         except TimeoutError:
             continue
+        field.blur()  # a box that has the focus shows what was typed, whatever the page says
         return
     raise AssertionError(f"{box}: {value} never arrived")
 
