@@ -19,7 +19,7 @@ unit: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 -m "not accept and not e2e" tests
 
 e2e: $(VENV)/.dev chromium
-	# A browser on a busy machine loses a key press now and then: what failed gets one more chance.
+	# What failed on a busy machine gets one more chance.
 	$(BIN)/python -m pytest -m e2e tests/e2e || $(BIN)/python -m pytest -m e2e --last-failed tests/e2e
 
 accept: $(VENV)/.dev  ## the long proofs; prints the figures that notes quote

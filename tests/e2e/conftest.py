@@ -81,7 +81,7 @@ def page(browser: Browser) -> Iterator[Page]:
 def enter(page: Page, box: str, value: str) -> None:
     """Type a value into a number box until the address says that it has arrived.
 
-    A value entered in the instant in which the page draws itself anew can get lost, as it can for a person.
+    Entered again when it hasn't within 15 s: on a busy machine a key press may meet a page that is being drawn anew.
     """
     old = page.url
     for _ in range(5):
