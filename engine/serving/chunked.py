@@ -37,7 +37,8 @@ class Chunked(Policy):
         c.q[i] = q
         c.count[i] = 1
         c.ctx[i] = ctx
-        c.pairs[i] = q * ctx + (q * (q + 1) >> 1)
+        if self.has_pairs:
+            c.pairs[i] = q * ctx + (q * (q + 1) >> 1)
         c.k_max[i] = np.maximum((left - 1) // q, 1)  # whole chunks before the one that finishes the prompt
 
     def _settle_partial(self, w: Work) -> None:
@@ -46,16 +47,16 @@ class Chunked(Policy):
         i = (s.part >= 0).nonzero()[0]
         if not i.size:
             return
-        reading = s.part.take(i)
-        last = s.part_left.take(i) == w.open().q.take(i)
+        q = w.open().q.take(i)
+        if w.reads is not None:
+            w.reads.append((i, s.part.take(i), q))
+        last = s.part_left.take(i) == q
         if np.count_nonzero(last):
             j = i[last]
             self._join(w, j, s.part[j], s.step[j])
             s.part[j] = -1
             self.s.partial -= j.size
         w.going = i[~last]
-        if w.reads is not None:
-            w.reads.append((i, reading, w.open().q[i]))
 
     def _preempt(self, w: Work, i: Ints) -> None:
         """Free KV in lanes ``i``, last admitted first, until the step's tokens fit; nobody is admitted in that step."""

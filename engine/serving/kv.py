@@ -5,9 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from .book import Book
-from .lanes import UNLIMITED, Bools, Floats, Ints, Lanes
+from .lanes import Bools, Floats, Ints, Lanes
 from .state import LaneState
 from .work import Work
+
+
+def can_run_out(lanes: Lanes) -> bool:
+    """Whether KV can ever keep somebody waiting: not where every seat may be taken by the longest of the requests."""
+    asked = lanes if lanes.closed is None else lanes.closed
+    answer = max(int(asked.output_tokens.max(initial=0)), lanes.reserve_output_tokens or 0)
+    longest = float(asked.prompt_tokens.max(initial=0)) + answer
+    return bool((lanes.max_num_seqs * longest > lanes.kv_capacity_tokens * (1 - lanes.watermark)).any())
 
 
 class OnDemand:
@@ -20,7 +28,7 @@ class OnDemand:
     def __init__(self, lanes: Lanes, state: LaneState, book: Book) -> None:
         self.s, self.book = state, book
         self.watermark = lanes.watermark
-        self.bounded = bool(lanes.kv_capacity_tokens.min(initial=UNLIMITED) < UNLIMITED)
+        self.bounded = can_run_out(lanes)
 
     def keep(self, alive: Bools) -> None:
         """Drop the lanes where ``alive`` is false."""

@@ -132,9 +132,7 @@ class Lockstep:
         i = ((t1 > change) & (k > 1)).nonzero()[0]
         if i.size:
             t, di, si = s.t.take(i), d.take(i), slope.take(i)
-            ki = steps_to(t, di, si, k.take(i), change.take(i))
-            k[i] = ki
-            t1[i] = end_of(t, di, si, ki)
+            k[i], t1[i] = steps_to(t, di, si, k.take(i), change.take(i))
         i = (t1 > s.hz).nonzero()[0]
         if i.size:
             self._cut(w, i, d, slope, k, t1)
@@ -147,8 +145,8 @@ class Lockstep:
     def _cut(self, w: Work, i: Ints, d: Floats, slope: Floats, k: Ints, t1: Floats) -> None:
         """Stop lanes ``i`` at their horizon: after the last step that ends in time, or inside the step that doesn't."""
         s = self.s
-        whole = steps_to(s.t[i], d[i], slope[i], k[i], s.hz[i])
-        whole -= end_of(s.t[i], d[i], slope[i], whole) > s.hz[i]
+        whole, end = steps_to(s.t[i], d[i], slope[i], k[i], s.hz[i])
+        whole -= end > s.hz[i]
         k[i] = np.maximum(whole, 1)
         t1[i] = end_of(s.t[i], d[i], slope[i], k[i])
         inside = i[whole == 0]

@@ -21,17 +21,18 @@ class Queue:
         self.n_back: Ints = np.zeros(lanes.count, np.int64)  # preempted requests waiting in front
         self.back = np.empty((lanes.count, 0), np.int64)  # a stack a lane: last preempted, first served
         self.preempted = 0  # of all lanes
-        self.ta: Floats = np.empty(0)
+        self.ta: Floats = book.arrival.take(self.head)
         self.wait: Bools = np.empty(0, np.bool_)
 
     def keep(self, alive: Bools) -> None:
         """Drop the lanes where ``alive`` is false."""
         self.preempted -= int(self.n_back[~alive].sum())
         self.head, self.n_back, self.back = self.head[alive], self.n_back[alive], self.back[alive]
+        self.ta = self.ta[alive]
 
     def look(self) -> None:
-        """Refresh ``ta`` and ``wait`` at every lane's present time."""
-        self._look()
+        """Refresh ``wait`` at every lane's present time."""
+        self.wait = self.ta <= self.s.t
         if self.preempted:
             self.wait |= self.n_back > 0
 
@@ -89,10 +90,6 @@ class Queue:
     def next_change(self) -> Floats:
         """(lanes,): when the queue's head may change by itself, seconds: by an arrival where nobody waits."""
         return np.where(self.wait, np.inf, self.ta)
-
-    def _look(self) -> None:
-        self.ta = self.book.arrival.take(self.head)
-        self.wait = self.ta <= self.s.t
 
     def _request(self, head: Ints) -> Ints:
         return head

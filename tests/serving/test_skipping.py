@@ -26,7 +26,7 @@ def test_steps_to_a_time_are_those_that_counting_finds(d: int, slope: int, k: in
         if clock >= t + gap:
             break
     as_arrays = [np.array([x * 2.0**-10]) for x in (t, d, slope)]
-    found = steps_to(*as_arrays, np.array([k]), np.array([(t + gap) * 2.0**-10]))
+    found, _ = steps_to(*as_arrays, np.array([k]), np.array([(t + gap) * 2.0**-10]))
     assert found[0] == steps
     assert end_of(*as_arrays, found)[0] == clock * 2.0**-10
 
