@@ -33,10 +33,6 @@ def _line(path: str, instead: str, *values: str) -> NotYet:
 
 
 NOT_YET: tuple[NotYet, ...] = (
-    _line("traffic.client.max_retries", "use 0"),
-    _line("traffic.client.retry_budget_ratio", "leave it out"),
-    _line("traffic.client.retry_layers", "use 1"),
-    _line("traffic.client.throttle", "leave it out"),
     _line("traffic.client.fan_out", "use 1"),
     _line("parallelism.pp", "use 1, and a larger tp"),
     _line("parallelism.cp", "use 1, and a larger tp"),
@@ -44,10 +40,6 @@ NOT_YET: tuple[NotYet, ...] = (
     _line("parallelism.ep", "use 1, and a larger tp"),
     _line("batching.policy", "use chunked, prefill_first or static", "disaggregated"),
     _line("batching.disaggregated", "leave it out, and use policy chunked"),
-    _line("fleet.routing.policy", "use round_robin or random", "least_outstanding", "power_of_two", "least_kv"),
-    _line("fleet.routing.report_interval_s", "leave it out"),
-    _line("fleet.routing.count_own_sends", "leave it out"),
-    _line("fleet.routing.ties", "leave it out"),
     _line("admission.shed", "use max_outstanding"),
     _line("admission.discipline", "use fifo"),
     _line("autoscaler", "leave it out, and set fleet.replicas"),
@@ -55,12 +47,17 @@ NOT_YET: tuple[NotYet, ...] = (
 )
 
 
-def _retries(scenario: Document) -> Iterator[Problem]:
-    """Waiting before asking again, for clients other than the users of a closed loop."""
-    client = scenario.traffic.client
-    usual = type(client)().backoff_s
-    if client.backoff_s != usual and scenario.traffic.process != "closed":
-        yield _problem("traffic.client.backoff_s", client.backoff_s, f"use {usual:g}, or process closed")
+def _users_of_a_coupled_fleet(scenario: Document) -> Iterator[Problem]:
+    """Closed loops whose replicas are tied together by the router or by clients who try again."""
+    if scenario.traffic.process != "closed":
+        return
+    client, routing = scenario.traffic.client, scenario.fleet.routing
+    if routing.policy not in {"round_robin", "random"}:
+        yield _problem("fleet.routing.policy", routing.policy, "use round_robin or random, or another process")
+    if client.max_retries:
+        yield _problem("traffic.client.max_retries", client.max_retries, "use 0, or another process")
+    if client.throttle is not None:
+        yield _problem("traffic.client.throttle", client.throttle, "leave it out, or use another process")
 
 
 def _users_at_the_gateway(scenario: Document) -> Iterator[Problem]:
@@ -77,7 +74,7 @@ def _users_who_get_wordier(scenario: Document) -> Iterator[Problem]:
 
 
 NOT_YET_TOGETHER: tuple[Callable[[Document], Iterator[Problem]], ...] = (
-    _retries,
+    _users_of_a_coupled_fleet,
     _users_at_the_gateway,
     _users_who_get_wordier,
 )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .lanes import Deadlines, Floats, Ints
-from .states import REASONS, REJECTED, TIMED_OUT, TIMEOUT_REASONS
+from .states import CODEL, REASONS, REJECTED, TIMED_OUT, TIMEOUT_REASONS
 
 FIRST_TIMEOUT = REASONS.index(TIMEOUT_REASONS[0])
 
@@ -45,6 +45,10 @@ class Attempts:
     """Tokens worked on for it, repeats included; 0 where no deadline can waste work."""
     spent_s: Floats
     """Its share of the steps' time, by tokens; 0 likewise."""
+    request_of: Ints | None = None
+    """Which request of its seed each attempt belongs to, from 0; ``None``: every attempt is a request of its own."""
+    attempt_of: Ints | None = None
+    """Number of each attempt at its request, from 0; ``None`` likewise."""
 
     @property
     def seeds(self) -> int:
@@ -55,7 +59,19 @@ class Attempts:
     def left_s(self) -> Floats:
         """(n,): when each left the system, whatever its state; ``nan`` for those that are still there."""
         left = np.where(self.state == REJECTED, self.arrival_s, self.finish_s)
-        return np.where(self.state == TIMED_OUT, self.dropped_s, left)
+        return np.where((self.state == TIMED_OUT) | (self.reason == CODEL), self.dropped_s, left)
+
+    @property
+    def request(self) -> Ints:
+        """(n,): which request of its seed each attempt belongs to, from 0 in order of arrival."""
+        if self.request_of is not None:
+            return self.request_of
+        return np.arange(self.arrival_s.size) - np.repeat(self.seed_start[:-1], np.diff(self.seed_start))
+
+    @property
+    def attempt(self) -> Ints:
+        """(n,): number of each attempt at its request, from 0."""
+        return np.zeros(self.arrival_s.size, np.int64) if self.attempt_of is None else self.attempt_of
 
     @property
     def seed_index(self) -> NDArray[np.int32]:

@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .lanes import Bools, Floats, Ints, Lanes, Served
+from .lanes import Floats, Ints, Lanes, Served
 
 if TYPE_CHECKING:
     from .spending import Spending
+
+
+_ROOM = (
+    ("arrival", np.inf), ("prompt", 1), ("output", 1), ("cached", 0), ("size", 1), ("scheduled", np.nan),
+    ("first", np.nan), ("finish", np.nan), ("dropped", np.nan), ("preemptions", 0), ("out", 0), ("last_token", 0),
+    ("stall_gap", 0), ("since", np.nan),
+)  # fmt: skip
+"""Arrays with an entry a request, and what a request that never arrives has there."""
 
 
 class Book:
@@ -25,7 +33,9 @@ class Book:
         self.prompt, self.output, self.cached = lanes.prompt_tokens, lanes.output_tokens, lanes.cached_prefix_tokens
         self.rank = lanes.rank
         self.has_prefix = bool(self.cached.any() if lanes.closed is None else lanes.closed.cached_prefix_tokens.any())
-        own = self.has_prefix or lanes.closed is not None
+        if lanes.fed is not None:
+            self.has_prefix = lanes.fed.has_prefix
+        own = self.has_prefix or lanes.closed is not None or lanes.fed is not None
         self.size: Ints = self.prompt - self.cached if own else self.prompt
         """Tokens to prefill, before any preemption."""
         self.total = self.arrival.size
@@ -39,6 +49,14 @@ class Book:
         self.last_token, self.stall_gap = np.zeros((2, 0))
         self.since: Floats | None = None  # when each last began to decode; where a policy lets decoding requests stall
         self.stalls: list[tuple[Floats, Floats, NDArray[np.int32]]] = []  # gap, its end, lane
+
+    def grow(self, more: int) -> None:
+        """Room for ``more`` requests; like all the room so far it is of requests that never arrive."""
+        self.total += more
+        for name, fill in _ROOM:
+            old = getattr(self, name)
+            if old is not None and old.size:
+                setattr(self, name, np.concatenate([old, np.full(more, fill, old.dtype)]))
 
     def last_admitted(self, request: NDArray[np.signedinteger[Any]]) -> NDArray[np.signedinteger[Any]]:
         """A number by which requests can be compared: highest for the least urgent, of those the one admitted last."""
@@ -125,7 +143,7 @@ class Book:
                 request, now = request[~late], now[~late]
         self.finish[request] = now
 
-    def served(self, refused: Bools, asked: Ints, spending: Spending | None) -> Served:
+    def served(self, refused: NDArray[np.int8], asked: Ints, spending: Spending | None) -> Served:
         """Everything that happened."""
         none = (np.empty(0), np.empty(0), np.empty(0, np.int32))
         gap, gap_end, gap_lane = (np.concatenate(column) for column in zip(*self.stalls or [none], strict=True))

@@ -14,6 +14,7 @@ from .book import Book
 from .lanes import Bools, Floats, Ints, Lanes
 from .queue import Queue
 from .state import LaneState
+from .states import QUEUE_FULL
 
 
 class CheckedQueue(Queue):
@@ -27,21 +28,29 @@ class CheckedQueue(Queue):
         super().__init__(lanes, state, book)
         count, total = lanes.count, book.total
         self.rank = lanes.rank if lanes.rank is not None else np.zeros(total, np.int64)
-        ranks = self.rank if lanes.closed is None else lanes.closed.rank
-        self.classes = int(ranks.max(initial=0)) + 1
+        self.classes = self._count_classes(lanes)
         self.next = self.head  # the next arrival to check
-        self.head = lanes.start[:-1, None] + total * np.arange(self.classes)
-        self.tail = self.head.copy()
         self.last = lanes.start[1:] - 1  # the sentinel
+        self._lay_out(lanes)
+        self.tail = self.head.copy()
         self.n_back = np.zeros((count, self.classes), np.int64)
         self.back = np.empty((count, self.classes, 0), np.int64)
-        self.order = np.zeros(total * self.classes, np.int64)
-        self.refused = np.zeros(total, np.bool_)
+        self.refused = np.zeros(total, np.int8)  # reason of each request that was, else 0
         self.limit, self.token_limit = lanes.max_outstanding, lanes.max_queued_tokens
         self.queued: Ints = np.zeros(count, np.int64)  # prompt tokens of waiting requests that have no token yet
         self.prompts_before = np.concatenate([[0], np.cumsum(self.book.prompt)])  # for the token limit
         self.patience = lanes.deadlines.while_waiting
         self.timed = self.patience < np.inf
+
+    def _count_classes(self, lanes: Lanes) -> int:
+        """How many urgencies there are."""
+        ranks = self.rank if lanes.closed is None else lanes.closed.rank
+        return int(ranks.max(initial=0)) + 1
+
+    def _lay_out(self, lanes: Lanes) -> None:
+        """Room in ``order``: in every class as much as a lane has requests."""
+        self.order = np.zeros(self.book.total * self.classes, np.int64)
+        self.head = lanes.start[:-1, None] + self.book.total * np.arange(self.classes)
 
     def keep(self, alive: Bools) -> None:
         """Drop the lanes where ``alive`` is false."""
@@ -58,6 +67,8 @@ class CheckedQueue(Queue):
         s, book = self.s, self.book
         ta = book.arrival.take(self.next)
         now = np.minimum(s.t, s.hz)
+        if s.active is not None:
+            now = np.where(s.active, now, -np.inf)
         self._check((ta <= now) & (ta < np.inf), now, strict=False)
         if self.timed:
             self._expire(now)
@@ -65,6 +76,8 @@ class CheckedQueue(Queue):
         self.wait = _any(self.head < self.tail)
         if self.preempted:
             self.wait |= _any(self.n_back > 0)
+        if s.active is not None:
+            self.wait &= s.active
 
     def arrive(self, until: Floats) -> None:
         """Let arrivals before ``until``, seconds, see the requests that are there now."""
@@ -205,10 +218,10 @@ class CheckedQueue(Queue):
         if count.max() <= 1:
             let_in = accepted > 0
             self._line_up(i[let_in], first[let_in], one_each=True)
-            self.refused[first[count > accepted]] = True
+            self.refused[first[count > accepted]] = QUEUE_FULL
         else:
             self._line_up(np.repeat(i, accepted), _ranges(first, accepted), one_each=False)
-            self.refused[_ranges(first + accepted, count - accepted)] = True
+            self.refused[_ranges(first + accepted, count - accepted)] = QUEUE_FULL
         self.next[i] = first + count
 
     def _line_up(self, i: Ints, request: Ints, one_each: bool) -> None:
@@ -229,8 +242,7 @@ class CheckedQueue(Queue):
         """How many of the next ``count`` arrivals of each lane of ``i``, beginning with request ``first``, are let
         in."""
         if self.limit is not None:
-            waiting = (self.tail[i] - self.head[i] + self.n_back[i]).sum(axis=1)
-            room = self.limit.take(i) - self.s.running.take(i) - waiting
+            room = self.limit.take(i) - self._outstanding(i)
             count = np.minimum(count, np.maximum(room, 0))
         if self.token_limit is not None:
             # The j-th is let in while the prompts queued before it are below the limit.
@@ -239,6 +251,15 @@ class CheckedQueue(Queue):
             count = np.minimum(count, np.maximum(np.searchsorted(before, most, side="left") - first, 0))
             self.queued[i] += before.take(first + count) - before.take(first)
         return count
+
+    def waiting(self) -> Ints:
+        """(lanes,): requests that wait."""
+        return np.asarray((self.tail - self.head + self.n_back).sum(axis=1), np.int64)
+
+    def _outstanding(self, i: Ints) -> Ints:
+        """Requests that wait or run in each lane of ``i``."""
+        waiting = (self.tail[i] - self.head[i] + self.n_back[i]).sum(axis=1)
+        return np.asarray(self.s.running.take(i) + waiting, np.int64)
 
     def _count(self, i: Ints, until: Floats, strict: Bools) -> Ints:
         """How many arrivals are due in each lane of ``i``: usually one, so the steps ahead begin small and double."""

@@ -18,9 +18,9 @@ class Chunked(Policy):
 
     def choose(self) -> Work:
         """The work of the next step of each lane."""
-        w = self._work(self.s.n_slot.copy())
+        w = self._work(self.s.decoding())
         if self.s.partial:
-            self._continue_partial(w, (self.s.part >= 0).nonzero()[0])
+            self._continue_partial(w, self.s.partly())
         i = self.kv.overflowing(w)
         if i.size:
             self._preempt(w, i)
@@ -44,7 +44,7 @@ class Chunked(Policy):
     def _settle_partial(self, w: Work) -> None:
         """Requests whose last chunk this is will decode from the next step on; the others go on reading."""
         s = self.s
-        i = (s.part >= 0).nonzero()[0]
+        i = s.partly()
         if not i.size:
             return
         q = w.open().q.take(i)

@@ -126,8 +126,7 @@ class ClosedQueue(CheckedQueue):
     def _accepted(self, i: Ints, first: Ints, count: Ints) -> Ints:
         accepted = ~self.too_long.take(first)
         if self.limit is not None:
-            waiting = (self.tail[i] - self.head[i] + self.n_back[i]).sum(axis=1)
-            accepted &= self.s.running.take(i) + waiting < self.limit.take(i)
+            accepted &= self._outstanding(i) < self.limit.take(i)
         if self.token_limit is not None:
             accepted &= self.queued.take(i) < self.token_limit.take(i)
         self.queued[i] += np.where(accepted, self.book.prompt.take(first), 0)

@@ -13,6 +13,7 @@ from engine.scenario import Batching, Scenario
 from engine.traffic import Requests, Users
 
 from .attempts import Attempts
+from .coupled import CoupledGathering, Retries, Routing, Throttle
 from .gathering import Gathering, OpenGathering
 from .lanes import Deadlines, Floats, Ints, Served
 from .steplog import Sink
@@ -30,7 +31,7 @@ class Fleet:
     model: ReplicaModel
     batching: Batching
     replicas: int = 1
-    routing: str = "round_robin"
+    routing: Routing = field(default_factory=Routing)
     max_outstanding: int | None = None
     max_queued_tokens: int | None = None
     rate_limit: tuple[float, float] | None = None
@@ -40,6 +41,13 @@ class Fleet:
     """Whether the server goes on with requests whose client has given up."""
     horizon_s: float | None = None
     """``None``: until every request has ended."""
+    retries: Retries = field(default_factory=Retries)
+    throttle: Throttle | None = None
+
+    @property
+    def coupled(self) -> bool:
+        """Whether what happens at one replica changes what another is asked."""
+        return self.routing.load_aware or self.retries.most > 0 or self.throttle is not None
 
     @classmethod
     def of(cls, s: Scenario, model: ReplicaModel) -> Fleet:
@@ -50,7 +58,12 @@ class Fleet:
             model,
             s.batching,
             replicas=s.fleet.replicas,
-            routing=s.fleet.routing.policy,
+            routing=Routing(
+                s.fleet.routing.policy,
+                s.fleet.routing.report_interval_s,
+                s.fleet.routing.count_own_sends,
+                s.fleet.routing.ties == "rotate",
+            ),
             max_outstanding=admission.max_outstanding,
             max_queued_tokens=admission.max_queued_tokens,
             rate_limit=None if limit is None else (limit.rate_rps, limit.burst),
@@ -59,6 +72,8 @@ class Fleet:
             ),
             ignores_clients=client.on_timeout == "ignore",
             horizon_s=s.run.horizon_s,
+            retries=Retries(client.max_retries, client.backoff_s, client.retry_budget_ratio, client.retry_layers),
+            throttle=None if client.throttle is None else Throttle(client.throttle.k, client.throttle.window_s),
         )
 
     @property
@@ -87,6 +102,9 @@ def run_fleet(fleet: Fleet, requests: Sequence[Requests], first_seed: int, sink:
     ``sink`` is given the steps as they come, in pieces; a lane's pieces are in order of time. The result depends on the
     fleet, the requests and the seeds alone, not on which lanes run together.
     """
+    if fleet.coupled:
+        coupled = CoupledGathering(fleet, requests, first_seed, sink)
+        return _gathered(fleet, coupled, [coupled.run()], [0])
     gathering = OpenGathering(fleet, requests)
     gathering.route(first_seed)
     served, before = [], []

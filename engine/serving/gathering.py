@@ -15,7 +15,7 @@ from .gateway import rate_limited
 from .lanes import UNLIMITED, Floats, Ints, Lanes, Served, StepLog
 from .lockstep import Lockstep
 from .split import ROUTERS
-from .states import COMPLETED, QUEUE_FULL, RATE_LIMITED, REJECTED, TIMED_OUT, TOO_LONG, UNFINISHED
+from .states import COMPLETED, RATE_LIMITED, REJECTED, TIMED_OUT, TOO_LONG, UNFINISHED
 from .steplog import Sink
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ class Gathering:
         self.reason = np.zeros(n, np.int8)
         self.preemptions = np.zeros(n, np.int32)
         self.last_token, self.stall_gap = np.zeros((2, n))
+        self.request: Ints | None = None  # where an attempt isn't a request of its own: which request of its seed,
+        self.attempt: Ints | None = None  # and which attempt at it
 
     def too_long(self, prompt: NDArray[Any], output: NDArray[Any]) -> NDArray[np.bool_]:
         """Which requests could never finish in the replica, with answers cut to what is reserved for them."""
@@ -50,8 +52,8 @@ class Gathering:
         refused |= prompt + output > (model.context_limit or UNLIMITED)
         return refused
 
-    def refuse(self, entry: Ints, reason: int) -> None:
-        """These attempts are refused for ``reason``."""
+    def refuse(self, entry: Ints, reason: int | NDArray[np.int8]) -> None:
+        """These attempts are refused for ``reason``, one for all or one each."""
         self.state[entry] = REJECTED
         self.reason[entry] = reason
 
@@ -73,7 +75,8 @@ class Gathering:
             self.spent_tokens[entry] = served.spent_tokens[at]
             self.spent_s[entry] = served.spent_s[at]
         if served.refused.size:
-            self.refuse(entry[served.refused[at]], QUEUE_FULL)
+            reason = served.refused[at]
+            self.refuse(entry[reason > 0], reason[reason > 0])
 
     def lanes(self, start: Ints, arrival: Floats, prompt: Ints, output: Ints, cached: Ints, **more: Any) -> Lanes:
         """The fleet's settings for lanes whose requests begin at ``start``; see ``Lanes``."""
@@ -118,7 +121,8 @@ class Gathering:
         return Attempts(
             self.seed_start, self.arrival, self.prompt, self.output, self.cached, self.class_id, self.priority,
             self.class_names, self.replica, self.scheduled, self.first, self.finish, dropped, self.state, self.reason,
-            self.preemptions, self.last_token, self.stall_gap, self.spent_tokens, self.spent_s,
+            self.preemptions, self.last_token, self.stall_gap, self.spent_tokens, self.spent_s, self.request,
+            self.attempt,
         )  # fmt: skip
 
     def _judge_deadlines(self) -> None:
@@ -154,7 +158,7 @@ class OpenGathering(Gathering):
 
     def route(self, first_seed: int) -> None:
         """Pass the gateway, choose replicas, and refuse what could never finish there."""
-        fleet, split = self.fleet, ROUTERS[self.fleet.routing]
+        fleet, split = self.fleet, ROUTERS[self.fleet.routing.policy]
         for i, (lo, hi) in enumerate(zip(self.seed_start, self.seed_start[1:], strict=False)):
             part, passed = slice(lo, hi), np.ones(hi - lo, np.bool_)
             if fleet.rate_limit is not None:

@@ -14,7 +14,7 @@ def can_run_out(lanes: Lanes) -> bool:
     """Whether KV can ever keep somebody waiting: not where every seat may be taken by the longest of the requests."""
     asked = lanes if lanes.closed is None else lanes.closed
     answer = max(int(asked.output_tokens.max(initial=0)), lanes.reserve_output_tokens or 0)
-    longest = float(asked.prompt_tokens.max(initial=0)) + answer
+    longest = float(asked.prompt_tokens.max(initial=0)) + answer if lanes.fed is None else float(lanes.fed.longest)
     return bool((lanes.max_num_seqs * longest > lanes.kv_capacity_tokens * (1 - lanes.watermark)).any())
 
 

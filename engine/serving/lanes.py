@@ -68,6 +68,16 @@ class ClosedLoop:
 
 
 @dataclass(frozen=True, slots=True)
+class Fed:
+    """What is known of requests that are handed to their lanes while these run."""
+
+    has_prefix: bool
+    classes: int
+    longest: int
+    """Most tokens, prompt and answer, of any request."""
+
+
+@dataclass(frozen=True, slots=True)
 class Lanes:
     """Requests and limits of L lanes with n requests in all.
 
@@ -104,6 +114,8 @@ class Lanes:
     batch_wait_s: float = 0.0
     closed: ClosedLoop | None = None
     """Users who ask again; the flat arrays of requests are then empty room, filled in as they come."""
+    fed: Fed | None = None
+    """Requests that come later; the flat arrays are then empty room."""
     keep_account: bool = False
     """Whether to say what each request cost, though no deadline makes the server drop any."""
 
@@ -180,8 +192,8 @@ class Served:
     """Tokens worked on for it, repeats included; empty, as ``spent_s``, unless work may be wasted."""
     spent_s: Floats
     """Its share of the steps' time, seconds."""
-    refused: Bools
-    """Refused at arrival because a limit was reached; empty without limits."""
+    refused: NDArray[np.int8]
+    """Reason code of each that was refused by its replica, else 0; empty without limits."""
     preemptions: NDArray[np.int32]
     """How often each was preempted; empty, as the next two, when nobody was."""
     last_token_s: Floats

@@ -7,6 +7,8 @@ them in closed form.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,7 @@ from .checked import CheckedQueue, is_needed
 from .chunked import Chunked
 from .clock import end_of, steps_to
 from .closed import ClosedQueue
+from .inbox import Inbox
 from .kv import KV_POLICIES
 from .lanes import Floats, Ints, Lanes, Served
 from .patience import Patience
@@ -34,6 +37,8 @@ def make_queue(lanes: Lanes, state: LaneState, book: Book) -> Queue:
     """The simplest queue that these lanes can do with."""
     if lanes.closed is not None:
         return ClosedQueue(lanes, state, book, lanes.closed)
+    if lanes.fed is not None:
+        return Inbox(lanes, state, book)
     return CheckedQueue(lanes, state, book) if is_needed(lanes) else Queue(lanes, state, book)
 
 
@@ -50,19 +55,26 @@ class Lockstep:
         self.policy = POLICIES[lanes.policy](lanes, self.s, self.book, self.queue, self.kv)
         self.patience = Patience(self.s, self.book, self.queue, self.policy) if lanes.deadlines.while_running else None
         self.log = LogWriter(sink)
+        self.round = 0
 
     def run(self) -> Served:
         """Advance every lane to its end."""
-        rounds = 0
+        self._rounds()
+        return self._served()
+
+    def _rounds(self) -> None:
+        """One round after the other while there is a lane that can go on."""
         while self._wake():
-            rounds += 1
-            if rounds % REBASE_EVERY == 0:
+            self.round += 1
+            if self.round % REBASE_EVERY == 0:
                 self.s.rebase()
             work = self.policy.choose()
             self._advance(work, self.policy.limited_by(work))
+
+    def _served(self) -> Served:
         self.log.flush()
         queue = self.queue
-        refused = queue.refused if isinstance(queue, CheckedQueue) else np.empty(0, np.bool_)
+        refused = queue.refused if isinstance(queue, CheckedQueue) else np.empty(0, np.int8)
         asked = queue.asked if isinstance(queue, ClosedQueue) else np.empty(0, np.int64)
         return self.book.served(refused, asked, self.policy.spending)
 
@@ -125,22 +137,31 @@ class Lockstep:
         if w.stalled is not None:
             k[w.stalled] = 1
         self.kv.steps_left(w, tokens, k)
+        if s.active is not None:
+            k = np.where(s.active, k, 0)
         t1 = end_of(s.t, d, slope, k)
-        change = queue.next_change()
-        if self.patience is not None:
-            change = np.minimum(change, self.patience.next_deadline())
+        change = self._next_change()
         i = ((t1 > change) & (k > 1)).nonzero()[0]
         if i.size:
             t, di, si = s.t.take(i), d.take(i), slope.take(i)
             k[i], t1[i] = steps_to(t, di, si, k.take(i), change.take(i))
-        i = (t1 > s.hz).nonzero()[0]
+        i = ((t1 > s.hz) & (k > 0)).nonzero()[0]
         if i.size:
             self._cut(w, i, d, slope, k, t1)
         decoding = w.n if w.gaps is None else w.gaps
         more = () if w.standing is None else (w.standing,)
-        self.log.add(s.lane, s.t, d, slope, k, decoding, worked, tokens, s.held, limit, *more)
+        self._record(s.lane, s.t, d, slope, k, decoding, worked, tokens, s.held, limit, *more)
         queue.arrive(t1)
         self._deliver(w, t1, k, tokens)
+
+    def _next_change(self) -> Floats:
+        """(lanes,): when something may happen that a step boundary has to be found for, seconds."""
+        change = self.queue.next_change()
+        return change if self.patience is None else np.minimum(change, self.patience.next_deadline())
+
+    def _record(self, *columns: NDArray[Any]) -> None:
+        """The steps of this round; see ``StepLog``."""
+        self.log.add(*columns)
 
     def _cut(self, w: Work, i: Ints, d: Floats, slope: Floats, k: Ints, t1: Floats) -> None:
         """Stop lanes ``i`` at their horizon: after the last step that ends in time, or inside the step that doesn't."""
@@ -190,6 +211,8 @@ class Lockstep:
         request = s.request_in(i, column)
         now = s.t.take(i)
         book.complete(request, now)
+        if s.active is not None:
+            s.gone[i] += 1
         self.queue.ended(i, request, now)
         output = book.output.take(request)
         s.ctx[i] -= book.prompt.take(request) + output - 1

@@ -81,6 +81,8 @@ class Patience:
         left = s.key[i, column] - s.step[i]
         out = book.output[request] - left
         book.dropped[request] = s.t[i]
+        if s.active is not None:
+            s.gone[i] += 1
         self.queue.ended(i, request, s.t[i])
         s.ctx[i] -= book.prompt[request] + out - 1
         if self.policy.spending is not None:
@@ -92,6 +94,8 @@ class Patience:
         """The partly prefilled request leaves each lane of ``i``."""
         s, book = self.s, self.book
         request = s.part[i]
+        if s.active is not None:
+            s.gone[i] += 1
         read = s.part_ctx[i] - book.cached[request]
         self.policy.free(i, request, read - book.size[request] + 1)  # it holds what it has read
         s.part[i] = -1

@@ -35,7 +35,7 @@ class PrefillFirst(Policy):
     def choose(self) -> Work:
         """The work of the next step of each lane."""
         s = self.s
-        decoding = s.n_slot.copy()
+        decoding = s.decoding()
         w = self._work(np.zeros(decoding.size, np.int64))
         self._admit(w)
         if w.chunks is None:

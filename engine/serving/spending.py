@@ -35,6 +35,12 @@ class Spending:
         self.stop(ended[row][began], request[began])
         self.per_token, self.steps = self.per_token[alive], self.steps[alive]
 
+    def grow(self, more: int) -> None:
+        """Room for ``more`` requests."""
+        for name, fill in (("tokens", 0), ("seconds", 0.0), ("_step", -1), ("_per_token", 0.0)):
+            old = getattr(self, name)
+            setattr(self, name, np.concatenate([old, np.full(more, fill, old.dtype)]))
+
     def advance(self, w: Work, seconds: Floats, tokens: Ints, k: Ints) -> None:
         """``k`` steps of ``tokens`` tokens took ``seconds``, all (lanes,); called before anybody joins or leaves.
 

@@ -40,11 +40,24 @@ class LaneState:
         self.part_left: Ints = np.zeros(count, np.int64)  # prompt tokens that it still has to prefill
         self.part_ctx: Ints = np.zeros(count, np.int64)  # its context: cached prefix and what is prefilled
         self._per_lane = tuple(vars(self))
+        # Only of lanes that stop now and then: who acts in this round, and what the last boundary changed.
+        self.active: Bools | None = None
+        self.gone: Ints = np.zeros(0, np.int64)  # requests that left at it
+        self.held_before: Ints = np.zeros(0, np.int64)  # KV tokens held during the step that it ended
         self.partial = 0  # lanes that have one
         self.width = 8
         self.fullest = 0  # at least the most slots in use in any lane
         self.key = np.full((count, self.width), NEVER, np.int32)
         self.rid = np.full((count, self.width), -1, np.int32)
+
+    def decoding(self) -> Ints:
+        """(lanes,): requests in slots, 0 in lanes that don't act in this round; the caller's own to change."""
+        return self.n_slot.copy() if self.active is None else np.where(self.active, self.n_slot, 0)
+
+    def partly(self) -> Ints:
+        """Lanes that act in this round and have a partly prefilled request."""
+        has = self.part >= 0
+        return (has if self.active is None else has & self.active).nonzero()[0]
 
     @property
     def running(self) -> Ints:

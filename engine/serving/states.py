@@ -10,6 +10,10 @@ TIMEOUT_REASONS = ("timeout", "ttft_timeout", "queue_timeout")
 REASONS = ("", *REJECT_REASONS, *TIMEOUT_REASONS)
 """Reason codes; 0 means that the state needs none."""
 
+THROTTLED = REASONS.index("throttled")
+NO_REPLICA = REASONS.index("no_replica")
+SHED = REASONS.index("shed")
+CODEL = REASONS.index("codel")
 RATE_LIMITED = REASONS.index("rate_limited")
 TOO_LONG = REASONS.index("too_long")
 QUEUE_FULL = REASONS.index("queue_full")

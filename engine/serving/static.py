@@ -54,7 +54,7 @@ class Static(Policy):
 
     def _overflowing(self) -> Ints:
         """Lanes in which a step is due that doesn't fit; none starts at the horizon."""
-        i = self.kv.overflowing(Work(self.s.n_slot))
+        i = self.kv.overflowing(Work(self.s.decoding()))
         return i[self.s.t[i] < self.s.hz[i]]
 
     def start_at(self) -> Floats | None:
@@ -68,11 +68,12 @@ class Static(Policy):
 
     def choose(self) -> Work:
         """The work of the next step of each lane."""
-        w = self._work(self.s.n_slot.copy())
+        w = self._work(self.s.decoding())
         if np.count_nonzero(self.preempted):
             w.preempted = self.preempted & (w.n > 0)
             w.open().k_max[w.preempted] = 1
-            self.preempted = np.zeros(w.n.size, np.bool_)
+            active = self.s.active
+            self.preempted = np.zeros(w.n.size, np.bool_) if active is None else self.preempted & ~active
         self._start_groups(w)
         return w
 

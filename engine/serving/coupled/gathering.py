@@ -1,0 +1,322 @@
+"""Runs a fleet whose replicas, clients and router react to one another, window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.serving.gathering import Gathering
+from engine.serving.lanes import UNLIMITED, Deadlines, Fed, Floats, Ints, Served
+from engine.serving.states import CODEL, TOO_LONG
+from engine.serving.steplog import Sink
+from engine.serving.windowed import Windowed
+from engine.traffic import Requests
+
+from .clock import Grid, noticing_s
+from .gateway import Gateway
+from .retries import Retrying, Tries
+
+if TYPE_CHECKING:
+    from engine.serving.fleet import Fleet
+
+
+class CoupledGathering(Gathering):
+    """All seeds at once. Lane seed * replicas + replica is a replica; a seed's first attempts are known before."""
+
+    def __init__(self, fleet: Fleet, requests: Sequence[Requests], first_seed: int, sink: Sink) -> None:
+        sizes = np.array([r.arrival_s.size for r in requests], np.int64)
+        super().__init__(fleet, np.concatenate([[0], np.cumsum(sizes)]))
+        self.firsts = _Firsts(fleet, requests, self.seed_start)
+        self.seeds, self.replicas = sizes.size, fleet.replicas
+        self.end_s = np.inf if fleet.horizon_s is None else fleet.horizon_s
+        names = [first_seed + i for i in range(self.seeds)]
+        self.gateway = Gateway(fleet, names, sizes, self.replicas)
+        self.retrying = Retrying(fleet.retries, names, sizes, self.end_s) if fleet.retries.most else None
+        self.impatience = _Impatience(fleet.deadlines) if fleet.ignores_clients and fleet.retries.most else None
+        routing = fleet.routing
+        self.live = routing.load_aware and not routing.report_interval_s
+        interval = routing.report_interval_s if routing.load_aware else None
+        self.reports = Grid(interval or np.inf, self.seeds)
+        self.notices = Grid(self._noticing_s(interval), self.seeds)
+        self.now: Floats = np.zeros(self.seeds)
+        self.engine = Windowed(self._empty_lanes(), sink)
+        self.sent: list[_Sent] = []
+        self._late: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty(0))
+        self._of_number = np.zeros((3, self.engine.book.total), np.int64)  # seed, request, attempt
+
+    def _noticing_s(self, report_interval_s: float | None) -> float:
+        fleet = self.fleet
+        if not fleet.retries.most and fleet.throttle is None:
+            return float(np.inf)
+        return noticing_s(
+            backoff_s=fleet.retries.backoff_s if fleet.retries.most else None,
+            throttle_window_s=None if fleet.throttle is None else fleet.throttle.window_s,
+            report_interval_s=report_interval_s,
+        )
+
+    def _empty_lanes(self) -> Any:
+        """Lanes with room for requests, more of which is made when it is needed."""
+        count, room = self.seeds * self.replicas, 2 * int(self.seed_start[-1]) + 2
+        ones = np.ones(room, np.int64)
+        f = self.firsts
+        answer = max(int(f.output.max(initial=0)), self.fleet.batching.reserve_output_tokens or 0)
+        fed = Fed(bool(f.cached.any()), f.urgencies, int(f.prompt.max(initial=0)) + answer)
+        start = np.zeros(count + 1, np.int64)
+        return self.lanes(start, np.full(room, np.inf), ones, ones.copy(), np.zeros(room, np.int64), fed=fed)
+
+    # -- the loop ------------------------------------------------------------------------------------------------------
+
+    def run(self) -> Served:
+        """Serve everybody; returns what the replicas say."""
+        # Reports before the first arrival say that nobody is there.
+        while True:
+            self._decide()
+            until = self._next_stop()
+            self._hand_over(until)
+            self.engine.run_to(np.repeat(until, self.replicas))
+            self.now = until
+            self._take_leavers()
+            if not self._goes_on():
+                break
+        served = self.engine.end()
+        self._settle(served)
+        return served
+
+    def _decide(self) -> None:
+        """What clients and routers learn at the start of a window."""
+        looking = self.notices.due(self.now)
+        if np.count_nonzero(looking):
+            if self.retrying is not None:
+                self.retrying.look(looking, self.now, self.firsts.taken)
+            if self.gateway.throttling is not None:
+                self.gateway.throttling.look(looking, self.now)
+        if self.gateway.router.routing.load_aware:
+            due = self.reports.due(self.now)
+            seed = (np.ones(self.seeds, np.bool_) if self.live else due).nonzero()[0]
+            if seed.size:
+                engine = self.engine
+                load = engine.kv_held() if self.fleet.routing.reads_kv else engine.outstanding()
+                self.gateway.router.report(seed, load.reshape(self.seeds, self.replicas)[seed])
+
+    def _next_stop(self) -> Floats:
+        until = np.minimum(self.reports.next_s, self.notices.next_s)
+        if self.live:
+            until = np.minimum(until, self.firsts.next_after(self.now))
+            if self.retrying is not None:
+                p = self.retrying.pending
+                later = p.time_s > self.now[p.seed]
+                np.minimum.at(until, p.seed[later], p.time_s[later])
+        return np.minimum(until, self.end_s)
+
+    def _goes_on(self) -> bool:
+        if self.end_s < np.inf:
+            return bool((self.now < self.end_s).any())
+        waiting = self.firsts.left() or (self.retrying is not None and self.retrying.busy)
+        return bool(waiting or self.engine.outstanding().any())
+
+    def _hand_over(self, until: Floats) -> None:
+        """Attempts that come before ``until`` (seeds,) pass the gateway and go to their replicas."""
+        tries = self.firsts.take(until)
+        if self.retrying is not None:
+            tries = tries.plus(self.retrying.take(until))
+        if not tries.seed.size:
+            return
+        tries = tries.at(np.lexsort((tries.request, tries.attempt > 0, tries.time_s, tries.seed)))
+        f, entry = self.firsts, self.seed_start[tries.seed] + tries.request
+        size = f.prompt[entry] - f.cached[entry]
+        weight = size if self.fleet.routing.reads_kv else np.ones(entry.size, np.int64)
+        replica, reason = self.gateway.send(tries, weight)
+        reason[f.too_long[entry] & (reason == 0)] = TOO_LONG
+        number = np.zeros(entry.size, np.int64)
+        go = (reason == 0).nonzero()[0]
+        if go.size:
+            lane = tries.seed[go] * self.replicas + replica[go]
+            go = go[np.argsort(lane, kind="stable")]
+            number[go] = self._feed(tries.at(go), entry[go], replica[go])
+        self.sent.append(_Sent(tries, entry, replica, number, reason))
+
+    def _feed(self, tries: Tries, entry: Ints, replica: Ints) -> Ints:
+        f, lane = self.firsts, tries.seed * self.replicas + replica
+        number = self.engine.queue.feed(
+            lane, tries.time_s, f.prompt[entry], f.output[entry], f.cached[entry], f.rank[entry]
+        )
+        if number[-1] >= self._of_number.shape[1]:
+            more = max(int(number[-1]) + 1, 2 * self._of_number.shape[1]) - self._of_number.shape[1]
+            self._of_number = np.pad(self._of_number, ((0, 0), (0, more)))
+        self._of_number[:, number] = tries.seed, tries.request, tries.attempt
+        if self.impatience is not None:
+            self.impatience.watch(number, tries.time_s)
+        return number
+
+    def _take_leavers(self) -> None:
+        """Who was refused, gave up, or was dropped in the window, as its client sees it."""
+        number, when = self.engine.queue.pop_leavers()
+        if self.retrying is None and self.gateway.throttling is None:
+            return
+        sent = self.sent[-1] if self.sent and not self.sent[-1].told else None
+        if sent is not None:
+            sent.told = True
+            self._tell_refused(sent)
+        if self.retrying is None:
+            return
+        book = self.engine.book
+        number, when = (np.concatenate(pair) for pair in zip(self._late, (number, when), strict=True))
+        later = when > self.now[self._of_number[0, number]]
+        self._late = (number[later], when[later])
+        number, when = number[~later], when[~later]
+        failed = self.engine.queue.refused[number] == CODEL
+        if book.dropped.size:
+            failed |= ~np.isnan(book.dropped[number])
+        number, when = number[failed], when[failed]
+        if self.impatience is not None:
+            number, when = self.impatience.first_to_fail(book, self.engine.queue.refused, number, when, self._now_of)
+        self.retrying.failed(Tries(when, *self._of_number[:, number]))
+
+    def _now_of(self, number: Ints) -> Floats:
+        return np.asarray(self.now[self._of_number[0, number]])
+
+    def _tell_refused(self, sent: _Sent) -> None:
+        """Clients of those who were refused at their arrival know it at once."""
+        reason = np.where(sent.number > 0, self.engine.queue.refused[sent.number], sent.reason)
+        refused = (reason > 0) & (reason != CODEL)
+        if self.gateway.throttling is not None:
+            self.gateway.throttling.count(sent.tries, ~refused)
+        if self.retrying is not None:
+            self.retrying.failed(sent.tries.at(refused & (reason != TOO_LONG)))
+
+    # -- afterwards ----------------------------------------------------------------------------------------------------
+
+    def _settle(self, served: Served) -> None:
+        """Every attempt's facts and outcome, in order of (seed, request, attempt)."""
+        joined = _Sent.joined(self.sent)
+        tries = joined.tries
+        order = np.lexsort((tries.attempt, tries.request, tries.seed))
+        tries, entry = tries.at(order), joined.entry[order]
+        number, reason = joined.number[order], joined.reason[order]
+        counts = np.bincount(tries.seed, minlength=self.seeds)
+        super().__init__(self.fleet, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
+        f = self.firsts
+        self.arrival, self.request, self.attempt = tries.time_s, tries.request, tries.attempt
+        self.prompt, self.output, self.cached = (
+            column[entry].astype(np.int32) for column in (f.prompt, f.output, f.cached)
+        )
+        self.class_id, self.priority, self.class_names = f.class_id[entry], f.priority[entry], f.class_names
+        self.replica = joined.replica[order].astype(np.int32)
+        self.refuse((reason > 0).nonzero()[0], reason[reason > 0])
+        fed = (number > 0).nonzero()[0]
+        self.take(served, number[fed], fed)
+
+
+class _Sent:
+    """One window's attempts and where they went."""
+
+    def __init__(self, tries: Tries, entry: Ints, replica: Ints, number: Ints, reason: NDArray[np.int8]) -> None:
+        self.tries, self.entry, self.replica, self.number, self.reason = tries, entry, replica, number, reason
+        self.told = False
+
+    @classmethod
+    def joined(cls, windows: list[_Sent]) -> _Sent:
+        """All windows as one."""
+        if not windows:
+            none = np.empty(0, np.int64)
+            return cls(Tries.none(), none, none, none, np.empty(0, np.int8))
+        tries = Tries(*(np.concatenate([getattr(w.tries, name) for w in windows]) for name in Tries.__slots__))
+        columns = ("entry", "replica", "number", "reason")
+        return cls(tries, *(np.concatenate([getattr(w, name) for w in windows]) for name in columns))
+
+
+class _Firsts:
+    """First attempts of every seed end to end, and how many have come."""
+
+    def __init__(self, fleet: Fleet, requests: Sequence[Requests], seed_start: Ints) -> None:
+        self.start, self.taken = seed_start, np.zeros(seed_start.size - 1, np.int64)
+        self.arrival: Floats = np.concatenate([[], *(r.arrival_s for r in requests)])
+        self.prompt, self.output, self.cached = (
+            np.concatenate([np.empty(0, np.int64), *(getattr(r, name).astype(np.int64) for r in requests)])
+            for name in ("prompt_tokens", "output_tokens", "cached_prefix_tokens")
+        )
+        reserved = fleet.batching.reserve_output_tokens
+        if reserved is not None:
+            self.output = np.minimum(self.output, reserved)
+        self.class_id = np.concatenate([r.class_id for r in requests]).astype(np.int16)
+        self.priority = np.concatenate([r.priority for r in requests]).astype(np.int32)
+        self.class_names = requests[0].class_names
+        urgency, rank = np.unique(self.priority, return_inverse=True)
+        self.urgencies, self.rank = max(int(urgency.size), 1), rank.astype(np.int64)
+        kv, context = fleet.model.kv_capacity_tokens or UNLIMITED, fleet.model.context_limit or UNLIMITED
+        answer = self.output if reserved is None else reserved
+        self.too_long = (self.prompt + answer > kv) | (self.prompt + self.output > context)
+        # A row a seed, padded with infinity, so that the next arrival is always there to look at.
+        most = int(np.diff(seed_start).max(initial=0)) + 1
+        self._times = np.full((self.taken.size, most), np.inf)
+        for i, row in enumerate(self._times):
+            row[: seed_start[i + 1] - seed_start[i]] = self.arrival[seed_start[i] : seed_start[i + 1]]
+
+    def left(self) -> bool:
+        """Whether any is still to come."""
+        return bool((self.taken < np.diff(self.start)).any())
+
+    def next_after(self, now: Floats) -> Floats:
+        """(seeds,): when the next comes after ``now`` (seeds,), seconds."""
+        at, rows = self.taken.copy(), np.arange(self.taken.size)
+        while True:
+            found = self._times[rows, at]
+            same = found <= now
+            if not np.count_nonzero(same):
+                return np.asarray(found)
+            at += same
+
+    def take(self, until: Floats) -> Tries:
+        """Those that come before ``until`` (seeds,)."""
+        rows, first, at = np.arange(self.taken.size), self.taken.copy(), self.taken
+        while True:
+            now = self._times[rows, at] < until
+            if not np.count_nonzero(now):
+                break
+            at += now
+        count = at - first
+        seed = np.repeat(rows, count)
+        request = np.arange(seed.size) - np.repeat(np.cumsum(count) - count, count) + first[seed]
+        return Tries(self._times[seed, request], seed, request, np.zeros(seed.size, np.int64))
+
+
+class _Impatience:
+    """When clients give up whom the server doesn't hear: at their deadlines, wherever their requests are."""
+
+    def __init__(self, deadlines: Deadlines) -> None:
+        self.deadlines = deadlines
+        self._number, self._arrival = np.empty(0, np.int64), np.empty(0)
+        self._failed: set[int] = set()
+
+    def watch(self, number: Ints, arrival: Floats) -> None:
+        """These attempts have been sent."""
+        self._number = np.concatenate([self._number, number])
+        self._arrival = np.concatenate([self._arrival, arrival])
+
+    def first_to_fail(
+        self, book: Any, refused: NDArray[np.int8], dropped: Ints, when: Floats, now_of: Any
+    ) -> tuple[Ints, Floats]:
+        """Whose client has given up by now, or sees that the server has (``dropped`` at ``when``), and since when."""
+        d, number, arrival = self.deadlines, self._number, self._arrival
+        now, first, finish = now_of(number), book.first[number], book.finish[number]
+        ttft, last = arrival + d.ttft_timeout_s, arrival + d.timeout_s
+        late_ttft, late = (ttft <= now) & ~(first < ttft), (last <= now) & ~(finish < last)
+        at = np.minimum(np.where(late_ttft, ttft, np.inf), np.where(late, last, np.inf))
+        gone = np.full(number.size, np.inf)
+        if dropped.size:
+            by_number = np.argsort(number)
+            place = np.searchsorted(number, dropped, sorter=by_number)
+            known = (place < number.size).nonzero()[0]
+            mine = by_number[place[known]]
+            same = number[mine] == dropped[known]
+            gone[mine[same]] = when[known[same]]
+        at = np.minimum(at, gone)
+        failed = at < np.inf
+        settled = failed | (finish < last) & (first < ttft) | (refused[number] > 0)
+        settled |= (ttft <= now) & (last <= now)
+        result = number[failed], at[failed]
+        self._number, self._arrival = number[~settled], arrival[~settled]
+        return result
