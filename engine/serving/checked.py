@@ -335,6 +335,7 @@ def is_needed(lanes: Lanes) -> bool:
         or lanes.max_outstanding is not None
         or lanes.max_queued_tokens is not None
         or lanes.rank is not None
+        or (lanes.fed is not None and lanes.fed.classes > 1)
         or lanes.deadlines.while_waiting < np.inf
     )
 

@@ -1,32 +1,149 @@
-"""The queue of lanes whose requests come while they run: a router hands them over window by window."""
+"""Queues of lanes whose requests come while they run: a router hands them over window by window.
+
+Requests get their numbers when they are fed, so numbers rise in order of arrival in every lane. What a lane is fed at
+once lies end to end and is followed by a sentinel. Number 0 is the sentinel of lanes that never were fed.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import NDArray
 
 from .book import Book
-from .checked import CheckedQueue, _any
-from .lanes import Bools, Floats, Ints, Lanes
+from .checked import CheckedQueue
+from .lanes import Floats, Ints, Lanes
+from .queue import Queue
 from .state import LaneState
 
 _ROOM = 64
 """Places in the line of a class to begin with."""
 
 
-class Inbox(CheckedQueue):
-    """Requests get their numbers when they are fed, so numbers rise in order of arrival in every lane.
+class Numbers:
+    """Hands out the numbers of requests as they come, and makes room for them."""
 
-    What a lane is fed at once lies end to end and is followed by a sentinel; all of it has been let in or refused when
-    the lane stops again. Number 0 is the sentinel of lanes that never were fed.
-    """
+    def __init__(self, book: Book) -> None:
+        self.book, self.used = book, 1
+        self.on_growth: list[Callable[[int], None]] = [book.grow]
+        """Told when there has to be room for so many more requests."""
+
+    def feed(
+        self, lane: Ints, arrival: Floats, prompt: Ints, output: Ints, cached: Ints
+    ) -> tuple[Ints, Ints, Ints, Ints]:
+        """Enter requests that are in order of lane and in a lane in order of time, each (n,).
+
+        Returns their numbers (n,), and of each lane fed: the lane, its first new number, how many it was fed.
+        """
+        book = self.book
+        first = np.concatenate([[0], 1 + (lane[1:] != lane[:-1]).nonzero()[0]])
+        size = np.diff(np.concatenate([first, [lane.size]]))
+        number = self.used + np.arange(lane.size) + np.repeat(np.arange(first.size), size)
+        end = self.used + lane.size + first.size
+        if end >= book.total:
+            more = max(end + 1 - book.total, book.total)
+            for grow in self.on_growth:
+                grow(more)
+        book.arrival[number], book.prompt[number], book.output[number] = arrival, prompt, output
+        book.cached[number], book.size[number] = cached, prompt - cached
+        self.used = end
+        return number, lane[first], number[first], size
+
+
+class Leavers:
+    """Who left the system, and when."""
+
+    def __init__(self) -> None:
+        self._open: list[tuple[Ints, Floats]] = []
+
+    def add(self, request: Ints, now: Floats) -> None:
+        """Each ``request`` has left, whatever its state."""
+        self._open.append((request, now))
+
+    def pop(self) -> tuple[Ints, Floats]:
+        """Those since this was last asked."""
+        if not self._open:
+            return np.empty(0, np.int64), np.empty(0)
+        request, now = (np.concatenate(column) for column in zip(*self._open, strict=True))
+        self._open = []
+        return request, now
+
+
+class PlainInbox(Queue):
+    """Where nothing keeps a request out: each number knows the next of its lane."""
 
     def __init__(self, lanes: Lanes, state: LaneState, book: Book) -> None:
         super().__init__(lanes, state, book)
+        self.numbers = Numbers(book)
+        self.numbers.on_growth.append(self._grow)
+        self.head = np.zeros(lanes.count, np.int64)
+        self.ta = np.full(lanes.count, np.inf)
+        self.newest = np.zeros(lanes.count, np.int64)
+        self.following: Ints = np.zeros(book.total, np.int64)
+        self.in_line: Ints = np.zeros(lanes.count, np.int64)
+        self.leavers: Leavers | None = None
+
+    def _grow(self, more: int) -> None:
+        self.following = np.concatenate([self.following, np.zeros(more, np.int64)])
+
+    def feed(self, lane: Ints, arrival: Floats, prompt: Ints, output: Ints, cached: Ints, rank: Ints) -> Ints:
+        """Hand requests over, in order of lane and in a lane in order of time; returns their numbers, (n,)."""
+        number, row, first, size = self.numbers.feed(lane, arrival, prompt, output, cached)
+        self.following[number] = number + 1
+        self.following[self.newest[row]] = first
+        empty = row[self.in_line[row] == 0]
+        self.head[empty] = first[self.in_line[row] == 0]
+        self.ta[empty] = self.book.arrival.take(self.head.take(empty))
+        self.newest[row] = first + size - 1
+        self.in_line[row] += size
+        return number
+
+    def look(self) -> None:
+        """Refresh ``wait`` at the present time of every lane that acts."""
+        super().look()
+        assert self.s.active is not None
+        self.wait &= self.s.active
+
+    def refusals(self, number: Ints) -> NDArray[np.int8]:
+        """(n,): nobody is refused."""
+        return np.zeros(number.size, np.int8)
+
+    def catch_up(self, until: Floats) -> None:
+        """Nobody is kept out, whoever was there."""
+
+    def expire_until(self, now: Floats) -> None:
+        """Nobody's patience ends."""
+
+    def waiting(self) -> Ints:
+        """(lanes,): requests that wait."""
+        return self.in_line + self.n_back
+
+    def ended(self, i: Ints, request: Ints, now: Floats) -> None:
+        """Note who left, if anybody wants to know."""
+        if self.leavers is not None:
+            self.leavers.add(request, now)
+
+    def _after(self, i: Ints, head: Ints) -> Ints:
+        self.in_line[i] -= 1
+        return self.following.take(head)
+
+
+class Inbox(CheckedQueue):
+    """Where something may: all that was fed has been let in or refused when the lane stops again."""
+
+    def __init__(self, lanes: Lanes, state: LaneState, book: Book) -> None:
+        super().__init__(lanes, state, book)
+        self.numbers = Numbers(book)
+        self.numbers.on_growth.append(self._grow)
         self.next, self.last = np.zeros((2, lanes.count), np.int64)
-        self.used = 1
-        self.leavers: list[tuple[Ints, Floats]] = []
-        """(requests, when) that left the system, whatever their state, since ``pop_leavers`` was last asked."""
+        self.leavers: Leavers | None = None
         self.departing = False
+
+    def _grow(self, more: int) -> None:
+        self.rank = np.concatenate([self.rank, np.zeros(more, np.int64)])
+        self.refused = np.concatenate([self.refused, np.zeros(more, np.int8)])
+        self.prompts_before = np.concatenate([self.prompts_before, np.zeros(more, np.int64)])
 
     def _count_classes(self, lanes: Lanes) -> int:
         assert lanes.fed is not None
@@ -44,23 +161,19 @@ class Inbox(CheckedQueue):
 
     def feed(self, lane: Ints, arrival: Floats, prompt: Ints, output: Ints, cached: Ints, rank: Ints) -> Ints:
         """Hand requests over, in order of lane and in a lane in order of time; returns their numbers, (n,)."""
-        book = self.book
-        first = np.concatenate([[0], 1 + (lane[1:] != lane[:-1]).nonzero()[0]])
-        size = np.diff(np.concatenate([first, [lane.size]]))
-        block = np.arange(first.size)
-        number = self.used + np.arange(lane.size) + np.repeat(block, size)
-        end = self.used + lane.size + first.size
-        self._grow_to(end)
-        book.arrival[number], book.prompt[number], book.output[number] = arrival, prompt, output
-        book.cached[number], book.size[number], self.rank[number] = cached, prompt - cached, rank
-        before = self.prompts_before
-        before[self.used : end + 1] = before[self.used] + np.concatenate([[0], np.cumsum(book.prompt[self.used : end])])
-        row = lane[first]
-        self.next[row] = number[first]
-        self.last[row] = number[first] + size
-        self.used = end
+        begin = self.numbers.used
+        number, row, first, size = self.numbers.feed(lane, arrival, prompt, output, cached)
+        self.rank[number] = rank
+        end, before = self.numbers.used, self.prompts_before
+        before[begin : end + 1] = before[begin] + np.concatenate([[0], np.cumsum(self.book.prompt[begin:end])])
+        self.next[row] = first
+        self.last[row] = first + size
         self._make_room(row, size)
         return number
+
+    def refusals(self, number: Ints) -> NDArray[np.int8]:
+        """(n,): reason of each that was refused, else 0."""
+        return self.refused.take(number)
 
     def catch_up(self, until: Floats) -> None:
         """Arrivals before ``until`` (lanes,), of lanes that stand at a later boundary, see who was there before it."""
@@ -74,20 +187,9 @@ class Inbox(CheckedQueue):
             self._expire(now)
 
     def ended(self, i: Ints, request: Ints, now: Floats) -> None:
-        """Note who left, and when."""
-        self.leavers.append((request, now))
-
-    def pop_leavers(self) -> tuple[Ints, Floats]:
-        """Who has left since this was last asked, and when."""
-        if not self.leavers:
-            return np.empty(0, np.int64), np.empty(0)
-        request, now = (np.concatenate(column) for column in zip(*self.leavers, strict=True))
-        self.leavers = []
-        return request, now
-
-    def waiting_since(self) -> Bools:
-        """(lanes,): whether anybody waits, whoever acts now."""
-        return _any((self.head < self.tail) | (self.n_back > 0))
+        """Note who left, if anybody wants to know."""
+        if self.leavers is not None:
+            self.leavers.add(request, now)
 
     def _outstanding(self, i: Ints) -> Ints:
         there = super()._outstanding(i)
@@ -109,16 +211,3 @@ class Inbox(CheckedQueue):
         self.order[np.repeat(self._begin.ravel(), count) + nth] = old[np.repeat(start, count) + nth]
         self.head = self._begin.copy()
         self.tail = self.head + length
-
-    def _grow_to(self, end: int) -> None:
-        if end < self.book.total:
-            return
-        more = max(end + 1 - self.book.total, self.book.total)
-        self.book.grow(more)
-        self.rank = np.concatenate([self.rank, np.zeros(more, np.int64)])
-        self.refused = np.concatenate([self.refused, np.zeros(more, np.int8)])
-        self.prompts_before = np.concatenate([self.prompts_before, np.zeros(more, np.int64)])
-        self.on_growth(more)
-
-    def on_growth(self, more: int) -> None:
-        """Told when there is room for ``more`` requests; whoever keeps arrays a request sets this."""

@@ -17,7 +17,7 @@ from .checked import CheckedQueue, is_needed
 from .chunked import Chunked
 from .clock import end_of, steps_to
 from .closed import ClosedQueue
-from .inbox import Inbox
+from .inbox import Inbox, PlainInbox
 from .kv import KV_POLICIES
 from .lanes import Floats, Ints, Lanes, Served
 from .patience import Patience
@@ -38,7 +38,7 @@ def make_queue(lanes: Lanes, state: LaneState, book: Book) -> Queue:
     if lanes.closed is not None:
         return ClosedQueue(lanes, state, book, lanes.closed)
     if lanes.fed is not None:
-        return Inbox(lanes, state, book)
+        return Inbox(lanes, state, book) if is_needed(lanes) else PlainInbox(lanes, state, book)
     return CheckedQueue(lanes, state, book) if is_needed(lanes) else Queue(lanes, state, book)
 
 

@@ -54,13 +54,13 @@ class Queue:
     def pop(self, i: Ints, request: Ints, again: Bools | None) -> None:
         """Take the head out of the queue of each lane of ``i``: ``heads(i)`` gave ``request`` and ``again``."""
         if again is None or not np.count_nonzero(again):
-            head = self.head.take(i) + 1
+            head = self._after(i, self.head.take(i))
             self.head[i] = head
             self.book.scheduled[request] = self.s.t.take(i)
         else:
             fresh = ~again
             j = i[fresh]
-            self.head[j] += 1
+            self.head[j] = self._after(j, self.head[j])
             self.book.scheduled[request[fresh]] = self.s.t[j]
             self.n_back[i[again]] -= 1
             self.preempted -= int(np.count_nonzero(again))
@@ -90,6 +90,10 @@ class Queue:
     def next_change(self) -> Floats:
         """(lanes,): when the queue's head may change by itself, seconds: by an arrival where nobody waits."""
         return np.where(self.wait, np.inf, self.ta)
+
+    def _after(self, i: Ints, head: Ints) -> Ints:
+        """The requests that follow those at the head of lanes ``i``, which are taken out."""
+        return head + 1
 
     def _request(self, head: Ints) -> Ints:
         return head

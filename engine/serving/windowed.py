@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .inbox import Inbox
+from .inbox import Inbox, PlainInbox
 from .lanes import Floats, Ints, Lanes, Served
 from .lockstep import Lockstep
 from .steplog import Sink
@@ -22,7 +22,7 @@ from .work import Work
 class Windowed(Lockstep):
     """Runs lanes window by window; rows and lanes are the same, because none is dropped before the end."""
 
-    queue: Inbox
+    queue: Inbox | PlainInbox
 
     def __init__(self, lanes: Lanes, sink: Sink) -> None:
         super().__init__(lanes, sink)
@@ -33,7 +33,7 @@ class Windowed(Lockstep):
         self.busy_s: Floats = np.zeros(lanes.count)
         """Seconds spent in steps so far, up to the boundary at which each lane stands."""
         if self.policy.spending is not None:
-            self.queue.on_growth = self.policy.spending.grow  # type: ignore[method-assign]
+            self.queue.numbers.on_growth.append(self.policy.spending.grow)
 
     def run_to(self, until: Floats) -> None:
         """Go on to the first boundary at or after ``until`` (lanes,), seconds; what was fed comes before it."""
@@ -92,6 +92,7 @@ class Windowed(Lockstep):
         start = self.policy.start_at()
         if start is None:
             return False
+        assert isinstance(queue, Inbox)
         early = (s.n_slot == 0) & queue.wait & (s.t < np.minimum(start, s.hz))
         s.t = np.where(early, np.minimum(np.minimum(start, queue.next_event()), self.until), s.t)
         return bool(np.count_nonzero(early))

@@ -29,13 +29,16 @@ class Gateway:
         self.throttling = None if fleet.throttle is None else Throttling(fleet.throttle, count)
         self._uniforms = Uniforms("throttle", seeds, requests)
         self._buckets = None if fleet.rate_limit is None else Buckets(*fleet.rate_limit, count)
-        self.routable_from: Floats = np.zeros((count, replicas))
-        self.routable_to: Floats = np.full((count, replicas), np.inf)
+        self.taking: tuple[Floats, Floats] | None = None
+        """(seeds, replicas) each: from when on and until when replicas take requests; ``None``: always."""
+        self._all = np.ones((count, replicas), np.bool_)
 
     def routable(self, seed: Ints, now: Floats) -> Bools:
         """(n, replicas): which replicas of each of ``seed`` (n,) take requests at ``now`` (n,)."""
-        at = now[:, None]
-        return np.asarray((self.routable_from[seed] <= at) & (at < self.routable_to[seed]), np.bool_)
+        if self.taking is None:
+            return self._all[: seed.size]
+        at, (since, until) = now[:, None], self.taking
+        return np.asarray((since[seed] <= at) & (at < until[seed]), np.bool_)
 
     def send(self, tries: Tries, weight: Ints) -> tuple[Ints, NDArray[np.int8]]:
         """Replica (-1 for none) and reason of refusal (0 for none) of each of ``tries``, which are in order of (seed,

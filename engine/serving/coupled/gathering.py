@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.serving.gathering import Gathering
+from engine.serving.inbox import Leavers
 from engine.serving.lanes import UNLIMITED, Deadlines, Fed, Floats, Ints, Served
 from engine.serving.states import CODEL, TOO_LONG
 from engine.serving.steplog import Sink
@@ -43,6 +44,8 @@ class CoupledGathering(Gathering):
         self.notices = Grid(self._noticing_s(interval), self.seeds)
         self.now: Floats = np.zeros(self.seeds)
         self.engine = Windowed(self._empty_lanes(), sink)
+        if self.retrying is not None:
+            self.engine.queue.leavers = Leavers()
         self.sent: list[_Sent] = []
         self._late: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty(0))
         self._of_number = np.zeros((3, self.engine.book.total), np.int64)  # seed, request, attempt
@@ -153,7 +156,6 @@ class CoupledGathering(Gathering):
 
     def _take_leavers(self) -> None:
         """Who was refused, gave up, or was dropped in the window, as its client sees it."""
-        number, when = self.engine.queue.pop_leavers()
         if self.retrying is None and self.gateway.throttling is None:
             return
         sent = self.sent[-1] if self.sent and not self.sent[-1].told else None
@@ -162,17 +164,18 @@ class CoupledGathering(Gathering):
             self._tell_refused(sent)
         if self.retrying is None:
             return
-        book = self.engine.book
-        number, when = (np.concatenate(pair) for pair in zip(self._late, (number, when), strict=True))
+        book, queue = self.engine.book, self.engine.queue
+        assert queue.leavers is not None
+        number, when = (np.concatenate(pair) for pair in zip(self._late, queue.leavers.pop(), strict=True))
         later = when > self.now[self._of_number[0, number]]
         self._late = (number[later], when[later])
         number, when = number[~later], when[~later]
-        failed = self.engine.queue.refused[number] == CODEL
+        failed = queue.refusals(number) == CODEL
         if book.dropped.size:
             failed |= ~np.isnan(book.dropped[number])
         number, when = number[failed], when[failed]
         if self.impatience is not None:
-            number, when = self.impatience.first_to_fail(book, self.engine.queue.refused, number, when, self._now_of)
+            number, when = self.impatience.first_to_fail(book, queue.refusals, number, when, self._now_of)
         self.retrying.failed(Tries(when, *self._of_number[:, number]))
 
     def _now_of(self, number: Ints) -> Floats:
@@ -180,7 +183,7 @@ class CoupledGathering(Gathering):
 
     def _tell_refused(self, sent: _Sent) -> None:
         """Clients of those who were refused at their arrival know it at once."""
-        reason = np.where(sent.number > 0, self.engine.queue.refused[sent.number], sent.reason)
+        reason = np.where(sent.number > 0, self.engine.queue.refusals(sent.number), sent.reason)
         refused = (reason > 0) & (reason != CODEL)
         if self.gateway.throttling is not None:
             self.gateway.throttling.count(sent.tries, ~refused)
@@ -271,14 +274,14 @@ class _Firsts:
 
     def take(self, until: Floats) -> Tries:
         """Those that come before ``until`` (seeds,)."""
-        rows, first, at = np.arange(self.taken.size), self.taken.copy(), self.taken
-        while True:
-            now = self._times[rows, at] < until
-            if not np.count_nonzero(now):
-                break
-            at += now
-        count = at - first
-        seed = np.repeat(rows, count)
+        first = self.taken
+        at = [
+            row.searchsorted(end) if row[begin] < end else begin
+            for row, begin, end in zip(self._times, first.tolist(), until.tolist(), strict=True)
+        ]
+        self.taken = np.array(at, np.int64)
+        count = self.taken - first
+        seed = np.repeat(np.arange(first.size), count)
         request = np.arange(seed.size) - np.repeat(np.cumsum(count) - count, count) + first[seed]
         return Tries(self._times[seed, request], seed, request, np.zeros(seed.size, np.int64))
 
@@ -297,7 +300,7 @@ class _Impatience:
         self._arrival = np.concatenate([self._arrival, arrival])
 
     def first_to_fail(
-        self, book: Any, refused: NDArray[np.int8], dropped: Ints, when: Floats, now_of: Any
+        self, book: Any, refusals: Any, dropped: Ints, when: Floats, now_of: Any
     ) -> tuple[Ints, Floats]:
         """Whose client has given up by now, or sees that the server has (``dropped`` at ``when``), and since when."""
         d, number, arrival = self.deadlines, self._number, self._arrival
@@ -315,7 +318,7 @@ class _Impatience:
             gone[mine[same]] = when[known[same]]
         at = np.minimum(at, gone)
         failed = at < np.inf
-        settled = failed | (finish < last) & (first < ttft) | (refused[number] > 0)
+        settled = failed | (finish < last) & (first < ttft) | (refusals(number) > 0)
         settled |= (ttft <= now) & (last <= now)
         result = number[failed], at[failed]
         self._number, self._arrival = number[~settled], arrival[~settled]

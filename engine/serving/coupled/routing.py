@@ -82,26 +82,25 @@ class Router:
         ``weight`` (n,) is what each adds to the load of the replica that it is sent to.
         """
         some = routable.any(axis=1)
-        chosen = np.full(seed.size, -1, np.int64)
-        at = seed[some]
-        if at.size:
-            uniforms = self._draws.take(at) if self._policy.uniforms else np.empty((at.size, 0))
-            replica = self._policy.pick(self, at, routable[some], uniforms)
-            self.turn[at] += 1
-            self.last[at] = replica
-            if self.routing.load_aware and self.routing.count_own_sends:
-                self.sent[at, replica] += weight[some]
-            chosen[some] = replica
-        return chosen
+        if np.count_nonzero(some) < some.size:
+            chosen = np.full(seed.size, -1, np.int64)
+            if np.count_nonzero(some):
+                chosen[some] = self.choose(seed[some], routable[some], weight[some])
+            return chosen
+        uniforms = self._draws.take(seed) if self._policy.uniforms else np.empty((seed.size, 0))
+        replica = self._policy.pick(self, seed, routable, uniforms)
+        self.turn[seed] += 1
+        self.last[seed] = replica
+        if self.routing.load_aware and self.routing.count_own_sends:
+            self.sent[seed, replica] += weight
+        return replica
 
     def load(self, seed: Ints) -> Floats:
         """(n, replicas): what the router of each of ``seed`` believes."""
         return np.asarray(self.reported[seed] + self.sent[seed])
 
     def first_of(self, seed: Ints, ties: Bools) -> Ints:
-        """Of the replicas that tie (n, replicas), the lowest, or the next in turn."""
-        if not self.routing.rotate:
-            return np.asarray(ties.argmax(axis=1), np.int64)
+        """Of the replicas that tie (n, replicas), the next in turn."""
         count = ties.shape[1]
         ahead = (np.arange(count) - self.last[seed][:, None] - 1) % count
         return np.asarray(np.where(ties, ahead, count).argmin(axis=1), np.int64)
@@ -122,6 +121,8 @@ def _random(router: Router, seed: Ints, routable: Bools, uniforms: Floats) -> In
 
 def _least(router: Router, seed: Ints, routable: Bools, uniforms: Floats) -> Ints:
     load = np.where(routable, router.load(seed), np.inf)
+    if not router.routing.rotate:
+        return np.asarray(load.argmin(axis=1), np.int64)
     return router.first_of(seed, load == load.min(axis=1, keepdims=True))
 
 
