@@ -40,8 +40,6 @@ NOT_YET: tuple[NotYet, ...] = (
     _line("parallelism.ep", "use 1, and a larger tp"),
     _line("batching.policy", "use chunked, prefill_first or static", "disaggregated"),
     _line("batching.disaggregated", "leave it out, and use policy chunked"),
-    _line("admission.shed", "use max_outstanding"),
-    _line("admission.discipline", "use fifo"),
     _line("autoscaler", "leave it out, and set fleet.replicas"),
     _line("slo.N.measured_at", "use gateway or server", "client"),
 )
@@ -73,7 +71,15 @@ def _users_who_get_wordier(scenario: Document) -> Iterator[Problem]:
         yield _problem("traffic.growth", scenario.traffic.growth, "leave it out, or use another process")
 
 
+def _static_disciplines(scenario: Document) -> Iterator[Problem]:
+    """Orders of the queue for groups, which are formed by looking ahead in it."""
+    kind = scenario.admission.discipline.kind
+    if scenario.batching.policy == "static" and kind != "fifo":
+        yield _problem("admission.discipline.kind", kind, "use fifo, or policy chunked or prefill_first")
+
+
 NOT_YET_TOGETHER: tuple[Callable[[Document], Iterator[Problem]], ...] = (
+    _static_disciplines,
     _users_of_a_coupled_fleet,
     _users_at_the_gateway,
     _users_who_get_wordier,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _ROOM = (
     ("arrival", np.inf), ("prompt", 1), ("output", 1), ("cached", 0), ("size", 1), ("scheduled", np.nan),
     ("first", np.nan), ("finish", np.nan), ("dropped", np.nan), ("preemptions", 0), ("out", 0), ("last_token", 0),
-    ("stall_gap", 0), ("since", np.nan),
+    ("stall_gap", 0), ("since", np.nan), ("turn", 0),
 )  # fmt: skip
 """Arrays with an entry a request, and what a request that never arrives has there."""
 
@@ -41,12 +41,15 @@ class Book:
         self.total = self.arrival.size
         self.scheduled, self.first, self.finish = np.full((3, self.total), np.nan)
         self.deadlines = lanes.deadlines
-        timed = lanes.deadlines.while_waiting < np.inf
+        timed = lanes.deadlines.while_waiting < np.inf or lanes.codel is not None
         self.dropped = np.full(self.total if timed else 0, np.nan)  # when a request left because a deadline had passed
         # Allocated by the first preemption: how often, tokens out then, when the last came, largest gap until the next.
         self.preemptions = np.zeros(0, np.int32)
         self.out: Ints | None = None
         self.last_token, self.stall_gap = np.zeros((2, 0))
+        # In which order they were admitted, where that isn't the order of arrival.
+        self.turn: Ints | None = None if lanes.lifo_after_s is None else np.zeros(self.total, np.int64)
+        self._turns = 0
         self.since: Floats | None = None  # when each last began to decode; where a policy lets decoding requests stall
         self.stalls: list[tuple[Floats, Floats, NDArray[np.int32]]] = []  # gap, its end, lane
 
@@ -60,9 +63,17 @@ class Book:
 
     def last_admitted(self, request: NDArray[np.signedinteger[Any]]) -> NDArray[np.signedinteger[Any]]:
         """A number by which requests can be compared: highest for the least urgent, of those the one admitted last."""
-        if self.rank is None:
+        if self.rank is None and self.turn is None:
             return request
-        return np.where(request < 0, -1, (self.rank.take(request, mode="clip") << 40) + request)
+        turn = request if self.turn is None else self.turn.take(request, mode="clip")
+        rank = 0 if self.rank is None else self.rank.take(request, mode="clip") << 40
+        return np.where(request < 0, -1, rank + turn)
+
+    def admit(self, request: Ints) -> None:
+        """Each ``request`` is admitted now, after all before."""
+        if self.turn is not None:
+            self._turns += 1
+            self.turn[request] = self._turns
 
     def prefill(self, request: Ints) -> Ints:
         """Tokens that each request has to prefill: its own, and after a preemption those that it had made."""

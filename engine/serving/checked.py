@@ -11,10 +11,12 @@ from __future__ import annotations
 import numpy as np
 
 from .book import Book
+from .codel import Codel
 from .lanes import Bools, Floats, Ints, Lanes
 from .queue import Queue
+from .shedding import Shedding
 from .state import LaneState
-from .states import QUEUE_FULL
+from .states import CODEL, QUEUE_FULL, SHED
 
 
 class CheckedQueue(Queue):
@@ -39,6 +41,9 @@ class CheckedQueue(Queue):
         self.limit, self.token_limit = lanes.max_outstanding, lanes.max_queued_tokens
         self.queued: Ints = np.zeros(count, np.int64)  # prompt tokens of waiting requests that have no token yet
         self.prompts_before = np.concatenate([[0], np.cumsum(self.book.prompt)])  # for the token limit
+        self.lifo_after_s = lanes.lifo_after_s
+        self.codel = None if lanes.codel is None else Codel(*lanes.codel, count)
+        self.shedding = None if lanes.shed_ttft_s is None else Shedding(lanes, state, self.classes)
         self.patience = lanes.deadlines.while_waiting
         self.timed = self.patience < np.inf
 
@@ -59,6 +64,9 @@ class CheckedQueue(Queue):
         self.queued = self.queued[alive]
         self.limit = None if self.limit is None else self.limit[alive]
         self.token_limit = None if self.token_limit is None else self.token_limit[alive]
+        for part in (self.codel, self.shedding):
+            if part is not None:
+                part.keep(alive)
 
     # -- what the policy asks --------------------------------------------------------------------------------------
 
@@ -69,7 +77,11 @@ class CheckedQueue(Queue):
         now = np.minimum(s.t, s.hz)
         if s.active is not None:
             now = np.where(s.active, now, -np.inf)
+        if self.shedding is not None:
+            self.shedding.at_boundary = True
         self._check((ta <= now) & (ta < np.inf), now, strict=False)
+        if self.shedding is not None:
+            self.shedding.at_boundary = False
         if self.timed:
             self._expire(now)
         self.ta = book.arrival.take(self.next)
@@ -88,7 +100,10 @@ class CheckedQueue(Queue):
         """Request at the head of each lane's queue, tokens that it has to prefill, and whether it had been
         preempted."""
         urgent = self._urgent(i)
-        request = self.order.take(self.head[i, urgent], mode="clip")  # beyond the end where only preempted ones wait
+        at = self.head[i, urgent]
+        if self.lifo_after_s is not None:
+            at = np.where(self._turned(i, urgent), self.tail[i, urgent] - 1, at)
+        request = self.order.take(at, mode="clip")  # beyond the end where only preempted ones wait
         if not self.preempted:
             return request, self.book.prefill(request), None
         depth = self.n_back[i, urgent]
@@ -97,24 +112,45 @@ class CheckedQueue(Queue):
             request = np.where(again, self.back[i, urgent, depth - 1], request)
         return request, self.book.prefill(request), again
 
+    def drop(self, i: Ints, request: Ints, again: Bools | None) -> Bools | None:
+        """Which of those whose turn it is leave instead of being admitted; ``None``: nobody."""
+        if self.codel is None:
+            return None
+        now = self.s.t.take(i)
+        dropped = np.zeros(i.size, np.bool_)
+        fresh = np.ones(i.size, np.bool_) if again is None else ~again
+        dropped[fresh] = self.codel.judge(i[fresh], (now - self.book.arrival.take(request))[fresh], now[fresh])
+        if not np.count_nonzero(dropped):
+            return None
+        j, gone = i[dropped], request[dropped]
+        self.refused[gone] = CODEL
+        self.book.dropped[gone] = now[dropped]
+        rank = self.rank.take(gone)
+        self.head[j, rank] += 1
+        self.queued[j] -= self.book.prompt.take(gone)
+        self._owe(j, rank, -self.book.size.take(gone))
+        self.ended(j, gone, now[dropped])
+        self.wait[j] = self._waits(j)
+        return dropped
+
     def pop(self, i: Ints, request: Ints, again: Bools | None) -> None:
         """Take the head out of the queue of each lane of ``i``: ``heads(i)`` gave ``request`` and ``again``."""
         rank = self.rank.take(request)
+        self.book.admit(request)
+        if self.shedding is not None:
+            self._owe(i, rank, -self.book.prefill(request))
         if again is None or not np.count_nonzero(again):
-            self.head[i, rank] += 1
+            self._take_out(i, rank, request)
             self.book.scheduled[request] = self.s.t.take(i)
         else:
             fresh = ~again
-            self.head[i[fresh], rank[fresh]] += 1
+            self._take_out(i[fresh], rank[fresh], request[fresh])
             self.book.scheduled[request[fresh]] = self.s.t[i[fresh]]
             self.n_back[i[again], rank[again]] -= 1
             self.preempted -= int(np.count_nonzero(again))
         if self.token_limit is not None:
             self.queued[i] -= np.where(np.isnan(self.book.first.take(request)), self.book.prompt.take(request), 0)
-        wait = _any(self.head[i] < self.tail[i])
-        if self.preempted:
-            wait |= _any(self.n_back[i] > 0)
-        self.wait[i] = wait
+        self.wait[i] = self._waits(i)
 
     def push_front(self, i: Ints, request: Ints) -> None:
         """Put a preempted request before its class in each lane of ``i`` (no repeats)."""
@@ -130,11 +166,17 @@ class CheckedQueue(Queue):
         self.wait[i] = True
         if self.token_limit is not None:
             self.queued[i] += np.where(np.isnan(self.book.first[request]), self.book.prompt[request], 0)
+        if self.shedding is not None:
+            self._owe(i, rank, self.book.prefill(request))
 
     def next_change(self) -> Floats:
         """(lanes,): when the queue's head may change by itself, seconds: by an arrival or a deadline."""
-        # With classes an arrival may go before those who wait.
-        change = np.where(self.wait, np.inf, self.ta) if self.classes == 1 else self.ta
+        # With classes, or newest first, an arrival may go before those who wait; one who may be shed has to be judged
+        # in the step in which it comes.
+        any_arrival = self.classes > 1 or self.lifo_after_s is not None or self.shedding is not None
+        change = self.ta if any_arrival else np.where(self.wait, np.inf, self.ta)
+        if self.lifo_after_s is not None:
+            change = np.minimum(change, self._next_turn())
         return np.minimum(change, self.next_expiry()) if self.timed else change
 
     def next_event(self) -> Floats:
@@ -170,6 +212,41 @@ class CheckedQueue(Queue):
             expiry[i] = np.minimum(expiry[i], self._back_due(i).min(axis=(1, 2)))
         return expiry
 
+    # -- order and load --------------------------------------------------------------------------------------------
+
+    def _waits(self, i: Ints) -> Bools:
+        """Whether anybody waits in each lane of ``i``."""
+        waits = _any(self.head[i] < self.tail[i])
+        return waits | _any(self.n_back[i] > 0) if self.preempted else waits
+
+    def _turned(self, i: Ints, rank: Ints) -> Bools:
+        """Whether class ``rank`` of each lane of ``i`` is served newest first."""
+        assert self.lifo_after_s is not None
+        head = self.head[i, rank]
+        since = self.book.arrival.take(self.order.take(head, mode="clip")) + self.lifo_after_s
+        return np.asarray((head < self.tail[i, rank]) & (since <= self.s.t.take(i)), np.bool_)
+
+    def _next_turn(self) -> Floats:
+        """(lanes,): when a class begins to be served newest first, seconds; infinity where none does."""
+        assert self.lifo_after_s is not None
+        turns = self.book.arrival.take(self.order.take(self.head, mode="clip")) + self.lifo_after_s
+        ahead = (self.head < self.tail) & (turns > self.s.t[:, None])
+        return np.asarray(np.where(ahead, turns, np.inf).min(axis=1), np.float64)
+
+    def _take_out(self, i: Ints, rank: Ints, request: Ints) -> None:
+        """``request`` leaves its class ``rank`` at whichever end of it it is, in each lane of ``i``."""
+        if self.lifo_after_s is None:
+            self.head[i, rank] += 1
+            return
+        oldest = self.order.take(self.head[i, rank]) == request
+        self.head[i[oldest], rank[oldest]] += 1
+        self.tail[i[~oldest], rank[~oldest]] -= 1
+
+    def _owe(self, i: Ints, rank: Ints, tokens: Ints) -> None:
+        """So many more tokens wait to be prefilled."""
+        if self.shedding is not None:
+            np.add.at(self.shedding.waiting, (i, rank), tokens)
+
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _urgent(self, i: Ints) -> Ints:
@@ -186,7 +263,8 @@ class CheckedQueue(Queue):
         ``strict``)."""
         i = due.nonzero()[0]
         until = until.take(i)
-        sees_expiry = self.timed and (self.limit is not None or self.token_limit is not None)
+        shedding = self.shedding is not None
+        sees_expiry = self.timed and (self.limit is not None or self.token_limit is not None or shedding)
         while i.size:
             if sees_expiry:
                 # Of an arrival and a deadline at one instant the deadline comes first.
@@ -204,8 +282,8 @@ class CheckedQueue(Queue):
                 count = self._count(i, np.where(sooner, expiry, until), strict | sooner)
             else:
                 count = self._count(i, until, np.full(i.size, strict))
-            self._let_in(i, count)
-            if not sees_expiry:
+            self._let_in(i, np.minimum(count, 1) if shedding else count)
+            if not sees_expiry and not shedding:
                 return
             arrival = self.book.arrival.take(self.next.take(i))
             more = (arrival < until) if strict else (arrival <= until)
@@ -215,14 +293,29 @@ class CheckedQueue(Queue):
         """The next ``count`` arrivals of each lane of ``i`` come in until a limit is reached."""
         first = self.next.take(i)
         accepted = self._accepted(i, first, count)
+        if self.shedding is not None:
+            self._shed(i, first, accepted)
         if count.max() <= 1:
             let_in = accepted > 0
             self._line_up(i[let_in], first[let_in], one_each=True)
-            self.refused[first[count > accepted]] = QUEUE_FULL
+            full = first[count > accepted]
+            self.refused[full] = np.where(self.refused[full] > 0, self.refused[full], QUEUE_FULL)
         else:
             self._line_up(np.repeat(i, accepted), _ranges(first, accepted), one_each=False)
             self.refused[_ranges(first + accepted, count - accepted)] = QUEUE_FULL
         self.next[i] = first + count
+
+    def _shed(self, i: Ints, request: Ints, accepted: Ints) -> None:
+        """Of those ``accepted``, one a lane of ``i`` at most, refuse who would wait too long."""
+        assert self.shedding is not None
+        j = (accepted > 0).nonzero()[0]
+        lane, r = i[j], request[j]
+        rank, size = self.rank.take(r), self.book.size.take(r)
+        slow = self.shedding.too_slow(lane, rank, self.rank, size, self.book.arrival.take(r))
+        self.refused[r[slow]] = SHED
+        self.queued[lane[slow]] -= self.book.prompt.take(r[slow])
+        accepted[j[slow]] = 0
+        self._owe(lane[~slow], rank[~slow], size[~slow])
 
     def _line_up(self, i: Ints, request: Ints, one_each: bool) -> None:
         """``request`` joins the queue of its lane in ``i``, in ascending order; ``one_each``: no lane twice."""
@@ -299,6 +392,7 @@ class CheckedQueue(Queue):
                 self.ended(i, request[i], due[i])
                 self.head[i, c] += 1
                 self.queued[i] -= book.prompt[request[i]]
+                self._owe(i, np.full(i.size, c), -book.size[request[i]])
         if self.preempted:
             self._expire_preempted(now)
 
@@ -320,6 +414,7 @@ class CheckedQueue(Queue):
         self.book.dropped[request] = due[gone]
         self.ended(i[lane], request, due[gone])
         fresh = np.isnan(self.book.first[request])
+        self._owe(i[lane], rank, -self.book.prefill(request))
         np.subtract.at(self.queued, i[lane], np.where(fresh, self.book.prompt[request], 0))
         # Those that stay move together, in their order.
         stays = np.argsort(gone, axis=2, kind="stable")
@@ -335,6 +430,9 @@ def is_needed(lanes: Lanes) -> bool:
         or lanes.max_outstanding is not None
         or lanes.max_queued_tokens is not None
         or lanes.rank is not None
+        or lanes.shed_ttft_s is not None
+        or lanes.codel is not None
+        or lanes.lifo_after_s is not None
         or (lanes.fed is not None and lanes.fed.classes > 1)
         or lanes.deadlines.while_waiting < np.inf
     )

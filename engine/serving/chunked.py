@@ -110,6 +110,11 @@ class Chunked(Policy):
                     again = None if again is None else again[fits]
                     if not i.size:
                         return
+            dropped = queue.drop(i, request, again)
+            if dropped is not None:
+                gone, stays = i[dropped], ~dropped
+                i, request, size = i[stays], request[stays], size[stays]
+                again = None if again is None else again[stays]
             space = room.take(i)
             q = np.minimum(size, space)
             space -= q
@@ -120,6 +125,8 @@ class Chunked(Policy):
             seqs = running.take(i) + 1
             running[i] = seqs
             i = i[(space > 0) & (seqs < s.max_seqs.take(i)) & queue.wait.take(i)]
+            if dropped is not None:
+                i = np.sort(np.concatenate([i, gone[queue.wait.take(gone)]]))
 
     def _first_chunk(self, w: Work, i: Ints, request: Ints, size: Ints, q: Ints) -> None:
         """Each ``request`` reads ``q`` of its ``size`` tokens in this step."""

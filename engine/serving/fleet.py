@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.machine import ReplicaModel
-from engine.scenario import Batching, Scenario
+from engine.scenario import AdaptiveLifo, Batching, Codel, Scenario
 from engine.traffic import Requests, Users
 
 from .attempts import Attempts
@@ -43,6 +43,15 @@ class Fleet:
     """``None``: until every request has ended."""
     retries: Retries = field(default_factory=Retries)
     throttle: Throttle | None = None
+    shed_ttft_s: float | None = None
+    codel: tuple[float, float] | None = None
+    """Target and interval, seconds."""
+    lifo_after_s: float | None = None
+
+    @property
+    def drops(self) -> bool:
+        """Whether anybody who was let in may leave before the end."""
+        return self.deadlines.while_waiting < np.inf or self.codel is not None
 
     @property
     def coupled(self) -> bool:
@@ -52,7 +61,7 @@ class Fleet:
     @classmethod
     def of(cls, s: Scenario, model: ReplicaModel) -> Fleet:
         """The scenario's fleet."""
-        client, admission = s.traffic.client, s.admission
+        client, admission, order = s.traffic.client, s.admission, s.admission.discipline
         limit = admission.rate_limit
         return cls(
             model,
@@ -73,6 +82,9 @@ class Fleet:
             ignores_clients=client.on_timeout == "ignore",
             horizon_s=s.run.horizon_s,
             retries=Retries(client.max_retries, client.backoff_s, client.retry_budget_ratio, client.retry_layers),
+            shed_ttft_s=None if admission.shed is None else admission.shed.ttft_s,
+            codel=(order.target_s, order.interval_s) if isinstance(order, Codel) else None,
+            lifo_after_s=order.after_s if isinstance(order, AdaptiveLifo) else None,
             throttle=None if client.throttle is None else Throttle(client.throttle.k, client.throttle.window_s),
         )
 

@@ -34,7 +34,7 @@ class Gathering:
         self.class_names: tuple[str, ...] = ()
         self.replica = np.zeros(n, np.int32)
         self.scheduled, self.first, self.finish = np.full((3, n), np.nan)
-        self.dropped: Floats = np.full(n, np.nan) if fleet.deadlines.while_waiting < np.inf else np.empty(0)
+        self.dropped: Floats = np.full(n, np.nan) if fleet.drops else np.empty(0)
         # Zeros that are never touched cost no memory.
         self.spent_tokens, self.spent_s = np.zeros(n, np.int64), np.zeros(n)
         self.state = np.full(n, UNFINISHED, np.int8)
@@ -106,6 +106,9 @@ class Gathering:
             max_outstanding=None if fleet.max_outstanding is None else each(fleet.max_outstanding),
             max_queued_tokens=None if fleet.max_queued_tokens is None else each(fleet.max_queued_tokens),
             deadlines=fleet.server_deadlines,
+            shed_ttft_s=fleet.shed_ttft_s,
+            codel=fleet.codel,
+            lifo_after_s=fleet.lifo_after_s,
             watermark=b.watermark,
             reserve_output_tokens=b.reserve_output_tokens,
             batch_wait_s=b.batch_wait_s,
@@ -115,7 +118,7 @@ class Gathering:
 
     def finish_up(self) -> Attempts:
         """All attempts with their outcomes, deadlines judged."""
-        if self.dropped.size:
+        if self.fleet.deadlines.while_waiting < np.inf and self.dropped.size:
             self._judge_deadlines()
         dropped = self.dropped if self.dropped.size else np.broadcast_to(np.nan, self.arrival.shape)
         return Attempts(

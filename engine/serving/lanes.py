@@ -109,6 +109,12 @@ class Lanes:
     rank: Ints | None = None
     """Flat: class of each request by urgency, 0 first; ``None`` when all are alike."""
     deadlines: Deadlines = Deadlines()
+    shed_ttft_s: float | None = None
+    """Longest predicted time to first token that is let in."""
+    codel: tuple[float, float] | None = None
+    """Target and interval of controlled delay, seconds."""
+    lifo_after_s: float | None = None
+    """A class is served newest first once its oldest has waited this long."""
     watermark: float = 0.0
     reserve_output_tokens: int | None = None
     batch_wait_s: float = 0.0

@@ -151,6 +151,8 @@ class Lockstep:
         decoding = w.n if w.gaps is None else w.gaps
         more = () if w.standing is None else (w.standing,)
         self._record(s.lane, s.t, d, slope, k, decoding, worked, tokens, s.held, limit, *more)
+        if isinstance(queue, CheckedQueue) and queue.shedding is not None:
+            queue.shedding.watch(w, limit, s.t, d, slope, k)
         queue.arrive(t1)
         self._deliver(w, t1, k, tokens)
 

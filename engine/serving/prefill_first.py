@@ -83,15 +83,23 @@ class PrefillFirst(Policy):
             if w.chunks is not None:
                 may &= (w.chunks.count.take(i) == 0) | (w.chunks.q.take(i) + size <= s.budget.take(i))
             i, request, size = i[may], request[may], size[may]
+            again = None if again is None else again[may]
             if not i.size:
                 return
-            queue.pop(i, request, None if again is None else again[may])
+            dropped = queue.drop(i, request, again)
+            if dropped is not None:
+                gone, stays = i[dropped], ~dropped
+                i, request, size = i[stays], request[stays], size[stays]
+                again = None if again is None else again[stays]
+            queue.pop(i, request, again)
             self.kv.start(i, request, size)
             self._read(w, i, request, size)
             self._join(w, i, request, s.step.take(i) - 1)  # no step number passes while they read
             seqs = running.take(i) + 1
             running[i] = seqs
             i = i[(seqs < s.max_seqs.take(i)) & queue.wait.take(i)]
+            if dropped is not None:
+                i = np.sort(np.concatenate([i, gone[queue.wait.take(gone)]]))
 
     def _preempt(self, w: Work, i: Ints) -> None:
         """Free KV in lanes ``i``, last admitted first, until everybody who decodes can make a token."""

@@ -51,6 +51,10 @@ class Queue:
             request = np.where(again, self.back[i, depth - 1], request)
         return request, self.book.prefill(request), again
 
+    def drop(self, i: Ints, request: Ints, again: Bools | None) -> Bools | None:
+        """Which of those whose turn it is leave instead of being admitted; ``None``: nobody."""
+        return None
+
     def pop(self, i: Ints, request: Ints, again: Bools | None) -> None:
         """Take the head out of the queue of each lane of ``i``: ``heads(i)`` gave ``request`` and ``again``."""
         if again is None or not np.count_nonzero(again):

@@ -47,9 +47,7 @@ class Gateway:
         reason = np.zeros(tries.seed.size, np.int8)
         passed = np.arange(tries.seed.size)
         if self.throttling is not None:
-            refused = self.throttling.refused(
-                tries.seed, self._uniforms.of(tries.seed, tries.request, tries.attempt)
-            )
+            refused = self.throttling.refused(tries.seed, self._uniforms.of(tries.seed, tries.request, tries.attempt))
             reason[refused] = THROTTLED
             passed = passed[~refused]
         for at in _one_a_seed(tries.seed, passed):

@@ -299,9 +299,7 @@ class _Impatience:
         self._number = np.concatenate([self._number, number])
         self._arrival = np.concatenate([self._arrival, arrival])
 
-    def first_to_fail(
-        self, book: Any, refusals: Any, dropped: Ints, when: Floats, now_of: Any
-    ) -> tuple[Ints, Floats]:
+    def first_to_fail(self, book: Any, refusals: Any, dropped: Ints, when: Floats, now_of: Any) -> tuple[Ints, Floats]:
         """Whose client has given up by now, or sees that the server has (``dropped`` at ``when``), and since when."""
         d, number, arrival = self.deadlines, self._number, self._arrival
         now, first, finish = now_of(number), book.first[number], book.finish[number]
