@@ -14,6 +14,8 @@ T = TypeVar("T")
 MOST: Final = 1e15
 """Largest magnitude: beyond, a float has no room for units."""
 MOST_REPLICAS: Final = 1_000_000
+_LEAST = 1e-9
+"""Least distance from a bound that a number must stay above, so that quotients stay finite."""
 _SHOWN = 60
 _REQUIRED: Final = object()
 """The default of a key that has none."""
@@ -91,10 +93,9 @@ class Inputs:
         if value is not None:
             return read(value, key)
         if default is _REQUIRED:
-            given = ", ".join(self.values) or "none"
-            raise ScenarioError.of(
-                f"{self.where}, {key}", "", "is null" if key in self.values else "is missing", f"keys given: {given}"
-            )
+            reason = "is null" if key in self.values else "is missing"
+            remedy = f"give it beside {', '.join(self.values)}" if self.values else "give it; the object is empty"
+            raise ScenarioError.of(f"{self.where}, {key}", "", reason, remedy)
         return default
 
     def _list(self, key: str, default: Any, read: Callable[[Any, str], T]) -> list[T]:
@@ -112,6 +113,8 @@ class Inputs:
             raise self.error(name, value, "is too large", f"give a number up to {MOST:g}")
         if above is not None and value <= above:
             raise self.error(name, value, f"is not above {above:g}", f"give a number above {above:g}")
+        if above is not None and value < above + _LEAST:
+            raise self.error(name, value, "is too small", f"give at least {above + _LEAST:g}")
         return value
 
     def _whole(self, value: Any, name: str) -> int:
