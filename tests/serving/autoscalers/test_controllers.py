@@ -71,6 +71,10 @@ class TestHpa:
         assert drive(build("hpa", 10), 10, lambda _: 32 * 10 * 1.1, 900.0) == []
         assert drive(build("hpa", 10), 10, lambda _: 32 * 10 * 1.1001, 900.0) == [(15, 12)]
 
+    def test_starting_replicas_count_as_idle_when_growing_and_not_when_shrinking(self) -> None:
+        assert build("hpa").decide(Reading(15.0, 2, 6, 32 * 8 * 1.05, 0.0)) == 8
+        assert build("hpa", hpa={"downscale_stabilization_s": 0}).decide(Reading(15.0, 2, 6, 32.0, 0.0)) == 1
+
     @pytest.mark.parametrize("settings", [{}, {"hpa": {"behavior": {}}}])
     def test_outside_the_bounds_it_comes_back_at_once(self, settings: dict[str, Any]) -> None:
         assert drive(build("hpa", 9, max_replicas=4, **settings), 9, lambda _: 9e9, 20.0) == [(15, 4)]
@@ -84,7 +88,8 @@ class TestHpa:
         assert found == [(15, 1)]
 
     def test_noise_of_an_average_orders_nothing(self) -> None:
-        assert drive(build("hpa", 2, target=16.0), 2, lambda _: 64.00000000001, 20.0) == [(15, 4)]
+        assert drive(build("hpa", 2, target=16.0), 2, lambda _: 64.0000000001, 20.0) == [(15, 4)]
+        assert drive(build("aibrix", 3, target=16.0), 3, lambda _: 64.0000000001, 20.0) == [(15, 4)]
         small = build("hpa", 3, metric="kv_usage", target=0.3)
         assert drive(small, 3, lambda _: 0.7 * 3, 60.0) == [(15, 6), (30, 7)]
 

@@ -80,6 +80,17 @@ class TestHpa:
         pods = {"kind": "resource", "current": 2, "requests": [1000, 1000], "levels": [1500], "target": 200}
         assert answer("k8s-hpa-v2", **pods) == {"replicas": 2}
 
+    def test_unready_pods_hold_back_what_is_nearly_met_with_them(self) -> None:
+        # two ready pods with 4.2 times their target are 1.05 times the target of all eight
+        pods = {"kind": "pod", "current": 8, "phase": ["Running"] * 2 + ["Pending"] * 6, "levels": [4200, 4200]}
+        assert answer("k8s-hpa-v2", **pods, target=1000) == {"replicas": 8}
+        assert answer("k8s-hpa-v2", **pods, target=1000, tolerance=0.01) == {"replicas": 9}
+
+    def test_percentages_are_rounded_in_favour_of_the_change(self) -> None:
+        half = {"cur": 3, "pol": [["Percent", 50]]}
+        assert answer("k8s-hpa-v2 rate-limit", **half, des=9) == {"replicas": 5}
+        assert answer("k8s-hpa-v2 rate-limit", **half, des=1, dirn="down") == {"replicas": 1}
+
     def test_no_replica_is_ready(self) -> None:
         none = [False, False, False]
         assert answer("k8s-hpa-v2", kind="object", current=3, ready=none, levels=[50], target=10) == {"replicas": 0}
