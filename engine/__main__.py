@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from engine.machine import resolve_accelerator, resolve_model
 from engine.outcome import Result
 from engine.scenario import Scenario, ScenarioError, parse_set, preset, presets
+from engine.serving import answer_vectors
 from engine.study import simulate
 from engine.traffic import Trace, TraceError, read_trace
 
@@ -86,6 +87,10 @@ def _parser() -> _Parser:
     stories = commands.add_parser("presets", help="list the presets, or print one's scenario")
     stories.add_argument("name", nargs="?")
     stories.set_defaults(run=_presets)
+
+    scale = commands.add_parser("autoscale", help="answer test cases of autoscalers by the rules of the simulation")
+    scale.add_argument("vectors", help="CSV with columns algorithm, inputs_json; - reads standard input")
+    scale.set_defaults(run=_autoscale)
     return parser
 
 
@@ -141,6 +146,11 @@ def _presets(given: argparse.Namespace) -> None:
         _print(preset(given.name).scenario.to_dict())
     else:
         _print([{"name": p.name, "title": p.title, "story": p.story} for p in presets()])
+
+
+def _autoscale(given: argparse.Namespace) -> None:
+    data = sys.stdin.buffer.read() if given.vectors == "-" else Path(given.vectors).read_bytes()
+    _print(answer_vectors(data))
 
 
 def _scenario(file: str) -> Scenario:

@@ -1,8 +1,9 @@
-"""Serving: the lockstep replica, what it admits, how the fleet splits the traffic."""
+"""Serving: the lockstep replica, what it admits, how the fleet splits the traffic, who decides how large it is."""
 
 from __future__ import annotations
 
 from .attempts import Attempts
+from .autoscalers import AUTOSCALERS, Controller, Reading, answer_vectors, controller
 from .fleet import Fleet, FleetRun, run_fleet, run_users
 from .lanes import LIMITS, UNLIMITED, Deadlines, Lanes, Served, StepLog
 from .lockstep import Lockstep
@@ -11,6 +12,7 @@ from .states import COMPLETED, REASONS, REJECT_REASONS, REJECTED, STATES, TIMED_
 from .steplog import Sink
 
 __all__ = [
+    "AUTOSCALERS",
     "COMPLETED",
     "LIMITS",
     "REASONS",
@@ -22,14 +24,18 @@ __all__ = [
     "UNFINISHED",
     "UNLIMITED",
     "Attempts",
+    "Controller",
     "Deadlines",
     "Fleet",
     "FleetRun",
     "Lanes",
     "Lockstep",
+    "Reading",
     "Served",
     "Sink",
     "StepLog",
+    "answer_vectors",
+    "controller",
     "run_fleet",
     "run_users",
 ]
