@@ -198,11 +198,11 @@ class Result:
         """The stable JSON summary; ``None`` where something is absent, never ``nan``."""
         a, u, run = self.run.attempts, self.usage, self.scenario.run
         states = {name: int((a.state[self.counted] == code).sum()) for code, name in enumerate(STATES)}
-        offered = int(self.counted.sum())
+        offered, first = int(self.counted.sum()), int((self.counted & (a.attempt == 0)).sum())
         reasons = np.bincount(a.reason[self.counted & (a.state == REJECTED)], minlength=len(REASONS))
         window = u.window_s
         return {
-            "requests": {"offered": offered, "first_attempts": offered, **states, "retries": 0},
+            "requests": {"offered": offered, "first_attempts": first, **states, "retries": offered - first},
             "rejected_by_reason": {name: int(reasons[REASONS.index(name)]) for name in REJECT_REASONS},
             "preemptions": int(a.preemptions[self.counted].sum()),
             "latency_s": {name: figures.as_summary() for name, figures in self.latency.items()},
@@ -238,8 +238,8 @@ class Result:
         seed = a.seed_index
         columns: dict[str, object] = {
             "seed": seed + self.first_seed,
-            "request": np.arange(seed.size) - a.seed_start[seed],
-            "attempt": np.zeros(seed.size, np.int64),
+            "request": a.request,
+            "attempt": a.attempt,
             "arrival_s": a.arrival_s,
             "class": _words(a.class_id, a.class_names),
             "priority": a.priority,

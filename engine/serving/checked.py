@@ -294,6 +294,7 @@ class CheckedQueue(Queue):
         first = self.next.take(i)
         accepted = self._accepted(i, first, count)
         if self.shedding is not None:
+            accepted = accepted.copy()  # it may be ``count`` itself
             self._shed(i, first, accepted)
         if count.max() <= 1:
             let_in = accepted > 0

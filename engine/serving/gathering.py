@@ -15,7 +15,7 @@ from .gateway import rate_limited
 from .lanes import UNLIMITED, Floats, Ints, Lanes, Served, StepLog
 from .lockstep import Lockstep
 from .split import ROUTERS
-from .states import COMPLETED, RATE_LIMITED, REJECTED, TIMED_OUT, TOO_LONG, UNFINISHED
+from .states import CODEL, COMPLETED, RATE_LIMITED, REJECTED, TIMED_OUT, TOO_LONG, UNFINISHED
 from .steplog import Sink
 
 if TYPE_CHECKING:
@@ -136,7 +136,8 @@ class Gathering:
         reason = missed(self.arrival, self.scheduled, self.first, until, fleet.deadlines)
         if fleet.deadlines == fleet.server_deadlines:  # what is still running past its deadline ends as unfinished
             reason[np.isnan(self.dropped)] = 0
-        late = (reason > 0) & (self.state != REJECTED)
+        # Of one whose client had given up before its turn came to be dropped, the client's word counts.
+        late = (reason > 0) & ((self.state != REJECTED) | (self.reason == CODEL))
         self.state[late] = TIMED_OUT
         self.reason[late] = reason[late]
         self.dropped[late] = ended[late]

@@ -115,7 +115,8 @@ class _Pace:
         t, d, slope, k, q, tokens, seconds = self.steps[:, i, np.maximum(at, 0)]
         gap = np.maximum(time - t, 0.0)
         b = d - 0.5 * slope
-        n = np.minimum(np.floor(2.0 * gap / (b + np.sqrt(b * b + 2.0 * slope * gap))), k)
+        root = b + np.sqrt(b * b + 2.0 * slope * gap)
+        n = np.minimum(np.floor(2.0 * gap / np.where(root > 0, root, np.inf)), k)  # unused places have no steps
         n = np.where((n < k) & (end_of(t, d, slope, (n + 1).astype(np.int64)) <= time), n + 1, n)
         n = np.where((n > 0) & (end_of(t, d, slope, n.astype(np.int64)) > time), n - 1, n)
         return tokens + n * q, seconds + end_of(np.zeros(i.size), d, slope, n.astype(np.int64))
