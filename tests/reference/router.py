@@ -20,12 +20,13 @@ class Router:
         self._reports = 0  # taken so far
         self._said = [0] * len(replicas)  # the load in each replica's last report
         self._sent = [0] * len(replicas)  # what the router has added to it since
+        self._live_s = -1.0  # when live reports were taken last
         self._last = -1  # whoever was chosen last
 
     # -- reports ---------------------------------------------------------------------------------------------
 
     def next_report_s(self) -> float | None:
-        """When replicas report next; None when they don't or do at each arrival."""
+        """When replicas report next; None when they don't or do whenever somebody arrives."""
         if self._setup.routing in LOAD_AWARE and self._setup.report_interval_s > 0:
             return self._reports * self._setup.report_interval_s
         return None
@@ -57,7 +58,7 @@ class Router:
             return job.request.replica
         if job.request.user is not None:
             turn = job.request.user
-        chosen = self._by_policy(candidates, turn)
+        chosen = self._by_policy(candidates, turn, now)
         self._last = chosen
         if self._setup.count_own_sends:
             self._sent[chosen] += job.size if self._setup.routing == "least_kv" else 1
@@ -67,14 +68,15 @@ class Router:
         intervals = self._setup.routable
         return intervals is None or any(begin <= now < end for begin, end in intervals[replica])
 
-    def _by_policy(self, candidates: list[int], turn: int) -> int:
+    def _by_policy(self, candidates: list[int], turn: int, now: float) -> int:
         n = len(candidates)
         if self._setup.routing == "round_robin":
             return candidates[turn % n]
         if self._setup.routing == "random":
             return candidates[int(self._draw() * n)]
-        if self._setup.report_interval_s == 0:
-            self._take_reports()
+        if self._setup.report_interval_s == 0 and self._live_s != now:
+            self._take_reports()  # once an instant: what is sent at that instant are the router's own sends
+            self._live_s = now
         if self._setup.routing == "power_of_two":
             first, second = self._draw(), self._draw()
             if n > 1:

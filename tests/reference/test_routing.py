@@ -64,11 +64,15 @@ class TestLeastOutstanding:
         assert [row.reason for row in outcome.requests] == ["too_long", None]
         assert replicas(outcome) == [0, 1]
 
-    def test_live_a_refused_request_is_not_there(self) -> None:
-        outcome = routed(
-            Request(0.0, 20, 1), *shorts(0.0), routing="least_outstanding", kv_capacity_tokens=9, **LIVE
-        )  # fmt: skip
-        assert replicas(outcome) == [0, 0]
+    def test_live_reports_are_one_an_instant(self) -> None:
+        """At 0 the second sees the first as the router's own send, though it was refused; at 0.5 it sees what is there.
+
+        Without own sends all of one instant go where the report points.
+        """
+        requests = [Request(0.0, 20, 1), *shorts(0.0, 0.0, 0.5, output=9)]
+        settings = {"routing": "least_outstanding", "kv_capacity_tokens": 10, "replicas": 2, **LIVE}
+        assert replicas(routed(*requests, **settings)) == [0, 1, 0, 0]
+        assert replicas(routed(*requests, **settings, count_own_sends=False)) == [0, 0, 0, 1]
 
     def test_a_finished_member_of_a_static_group_is_not_outstanding(self) -> None:
         """Two each at 0. At 1 the short one of the second group is done, so the second replica has the least."""

@@ -78,9 +78,8 @@ class TestRate:
 
     def test_steps_in_which_somebody_waits_count(self) -> None:
         """4 tokens in 3 s; 4 of the one that waits, 4 of its own."""
-        assert predicted(Request(0.0, 4, 20), Request(0.5, 4, 1), Request(3.5, 4, 1), max_num_seqs=1) == pytest.approx(
-            6
-        )
+        requests = [Request(0.0, 4, 20), Request(0.5, 4, 1), Request(3.5, 4, 1)]
+        assert predicted(*requests, max_num_seqs=1) == pytest.approx(6.0)
 
     @pytest.mark.parametrize(("at", "expected"), [(10.75, 2.0), (11.0, 1.0)])
     def test_window(self, at: float, expected: float) -> None:
@@ -89,9 +88,8 @@ class TestRate:
 
     def test_nothing_read_in_the_window(self) -> None:
         """From 1 to 15 somebody waited and nothing was read: the first rate, for 4 + 4 tokens."""
-        assert predicted(Request(0.0, 4, 30), Request(0.5, 4, 1), Request(15.0, 4, 1), max_num_seqs=1) == pytest.approx(
-            1
-        )
+        requests = [Request(0.0, 4, 30), Request(0.5, 4, 1), Request(15.0, 4, 1)]
+        assert predicted(*requests, max_num_seqs=1) == pytest.approx(1.0)
 
     def test_a_step_in_progress_doesn_t_count(self) -> None:
         """4 tokens in the first second; from 1 on 8 are read, which at 1.5 is neither ahead nor in the rate."""
