@@ -1,4 +1,4 @@
-"""When requests come (open list or closed loop), the gateway's token bucket, and the static split."""
+"""When requests come first (open list or closed loop), and the gateway's token bucket."""
 
 from __future__ import annotations
 
@@ -76,6 +76,15 @@ def source(setup: Setup, requests: Sequence[Request]) -> OpenArrivals | ClosedAr
     closed = [request.user is not None for request in requests]
     if any(closed) and not all(closed):
         raise ValueError("user: given for some requests only")
+    if any(closed):
+        coupling = {
+            "routing": setup.routing != "round_robin",
+            "max_retries": setup.max_retries > 0,
+            "throttle": setup.throttle is not None,
+        }
+        for name, used in coupling.items():
+            if used:
+                raise ValueError(f"{name}: not for a closed loop's users")
     return ClosedArrivals(setup, requests) if closed and all(closed) else OpenArrivals(setup, requests)
 
 
@@ -97,20 +106,3 @@ class TokenBucket:
             return False
         self._level -= 1
         return True
-
-
-class Split:
-    """Which replica a request goes to: the one it names, its user's, or the next in turn.
-
-    Called for every request that passed the gateway, those that the replica then refuses included.
-    """
-
-    def __init__(self, replicas: int) -> None:
-        self._replicas, self._turn = replicas, 0
-
-    def choose(self, request: Request) -> int:
-        """Index of the replica."""
-        turn, self._turn = self._turn, self._turn + 1
-        if request.replica is not None:
-            return request.replica
-        return (turn if request.user is None else request.user) % self._replicas

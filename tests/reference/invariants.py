@@ -5,37 +5,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from tests.reference.model import Outcome, Request, Row, Setup, Step
+from tests.reference.coupling_laws import check_coupling
+from tests.reference.model import AdaptiveLifo, Outcome, Request, Row, Setup, Step
 
 STATES = {"completed", "rejected", "timed_out", "unfinished"}
+GATEWAY = ("throttled", "rate_limited", "no_replica")
 REASONS: dict[str, set[str | None]] = {
     "completed": {None},
     "unfinished": {None},
-    "rejected": {"rate_limited", "too_long", "queue_full"},
+    "rejected": {"throttled", "rate_limited", "no_replica", "too_long", "queue_full", "shed", "codel"},
     "timed_out": {"timeout", "ttft_timeout", "queue_timeout"},
 }
 
 
 def check(setup: Setup, requests: Sequence[Request], outcome: Outcome) -> None:
     """AssertionError names the first request or step that breaks a law."""
-    assert len(outcome.requests) == len(requests)
     issued = [row for row in outcome.requests if row.state is not None]
-    missing = [q for q, row in zip(requests, outcome.requests, strict=True) if row.state is None]
+    missing = [requests[row.request] for row in outcome.requests if row.state is None]
     assert all(request.user is not None for request in missing), "an open request vanished"
     assert sum(sum(row.state == state for row in issued) for state in STATES) == len(issued)
     assert sorted(row.order for row in issued if row.order is not None) == list(range(len(issued)))
-    for index, (request, row) in enumerate(zip(requests, outcome.requests, strict=True)):
-        if row.state is not None:
-            _check_row(setup, request, row, outcome.horizon_s, f"request {index}: {row}")
-            _check_deadlines(setup, row, outcome.horizon_s, f"request {index}: {row}")
+    for row in issued:
+        _check_row(setup, requests[row.request], row, outcome.horizon_s, f"{row}")
+        _check_deadlines(setup, row, outcome.horizon_s, f"{row}")
+    check_coupling(setup, requests, outcome)
     _check_rate_limit(setup, issued)
     for replica, steps in enumerate(outcome.steps):
-        pairs = [(q, r) for q, r in zip(requests, outcome.requests, strict=True) if r.replica == replica]
+        pairs = [(requests[row.request], row) for row in issued if row.replica == replica]
         pairs.sort(key=lambda pair: pair[1].order or 0)
         _check_steps(setup, steps, outcome.horizon_s)
         _check_tokens(pairs, steps, outcome.horizon_s)
-        accepted = [(q, r) for q, r in pairs if r.state != "rejected"]
-        _check_order(accepted)
+        accepted = [(q, r) for q, r in pairs if r.state != "rejected" or r.reason == "codel"]
+        _check_order(setup, accepted)
         _check_never_idle(setup, [r for _, r in accepted], steps)
         _check_outstanding(setup, [r for _, r in pairs])
     assert sorted(outcome.gaps) == sorted(gap for row in issued for gap in row.gaps)
@@ -50,7 +51,7 @@ def output_of(setup: Setup, request: Request) -> int:
 def _check_row(setup: Setup, request: Request, row: Row, horizon: float, what: str) -> None:
     assert row.reason in REASONS[row.state or ""], what
     assert row.arrival_s is not None, what
-    assert (row.replica is None) == (row.reason == "rate_limited"), what
+    assert (row.replica is None) == (row.reason in GATEWAY), what
     assert setup.horizon_s is None or row.arrival_s < setup.horizon_s, what
     assert (row.finish_s is not None) == (row.state == "completed"), what
     if row.state != "timed_out" or setup.on_timeout == "abort":
@@ -71,7 +72,7 @@ def _check_row(setup: Setup, request: Request, row: Row, horizon: float, what: s
         late = row.state == "timed_out" and row.left_s is not None
         assert len(row.token_times) < output or late, what
     if row.state == "rejected":
-        assert row.left_s == row.arrival_s, what
+        assert row.left_s == row.arrival_s or row.reason == "codel", what
         assert row.scheduled_s is None, what
     if setup.kv_policy == "reserve":
         assert row.preemptions == 0, what
@@ -104,7 +105,7 @@ def _check_rate_limit(setup: Setup, issued: list[Row]) -> None:
         assert all(row.reason != "rate_limited" for row in issued)
         return
     rate, burst = setup.rate_limit
-    times = sorted(row.arrival_s or 0.0 for row in issued if row.reason != "rate_limited")
+    times = sorted(row.arrival_s or 0.0 for row in issued if row.reason not in ("throttled", "rate_limited"))
     for i, first in enumerate(times):
         for j in range(i, len(times)):
             assert j - i + 1 <= burst + rate * (times[j] - first) + 1e-9
@@ -152,18 +153,28 @@ def _check_tokens(pairs: list[tuple[Request, Row]], steps: list[Step], horizon: 
         assert least == worked
 
 
-def _check_order(accepted: list[tuple[Request, Row]]) -> None:
-    """Nobody gets its first turn while somebody more urgent, or of its class and earlier, has had none and waits."""
+def _check_order(setup: Setup, accepted: list[tuple[Request, Row]]) -> None:
+    """Nobody gets its first turn while somebody more urgent, or of its class and earlier, has had none and waits.
+
+    With adaptive LIFO a class may be overtaken in, by who comes later, once its oldest has waited long enough.
+    """
     for request, row in accepted:
         if row.scheduled_s is None:
             continue
+        overtaken = []
         for other_request, other in accepted:
             ahead = (other_request.priority, other.order or 0) < (request.priority, row.order or 0)
             if not ahead or (other.arrival_s or 0.0) > row.scheduled_s:
                 continue
             ended = other.scheduled_s if other.scheduled_s is not None else other.left_s
-            assert ended is not None, f"{row} overtook {other}"
-            assert ended <= row.scheduled_s, f"{row} overtook {other}"
+            if ended is None or ended > row.scheduled_s:
+                overtaken.append((other_request, other))
+        if isinstance(setup.discipline, AdaptiveLifo) and overtaken:
+            assert all(other_request.priority == request.priority for other_request, _ in overtaken), f"{row}"
+            oldest = min(other.arrival_s or 0.0 for _, other in overtaken)
+            assert row.scheduled_s - oldest >= setup.discipline.after_s, f"{row} was too early a newcomer"
+        else:
+            assert not overtaken, f"{row} overtook {overtaken}"
 
 
 def _check_never_idle(setup: Setup, rows: list[Row], steps: list[Step]) -> None:
@@ -181,7 +192,10 @@ def _check_never_idle(setup: Setup, rows: list[Row], steps: list[Step]) -> None:
 
 
 def _check_outstanding(setup: Setup, rows: list[Row]) -> None:
-    """The cap, recounted at each arrival: departures of that instant are gone, earlier arrivals of it are there."""
+    """The cap, recounted at each arrival: departures of that instant are gone, earlier arrivals of it are there.
+
+    What CoDel drops at that instant is there, too: it goes when the next step starts.
+    """
     if setup.max_outstanding is None:
         if setup.max_queued_tokens is None:
             assert all(row.reason != "queue_full" for row in rows)
@@ -189,9 +203,15 @@ def _check_outstanding(setup: Setup, rows: list[Row]) -> None:
     accepted: list[Row] = []
     for row in rows:
         now = row.arrival_s or 0.0
-        there = sum(1 for other in accepted if other.left_s is None or other.left_s > now)
-        if row.state != "rejected":
+        there = sum(1 for other in accepted if _is_there(other, now))
+        if row.reason not in ("too_long", "queue_full"):
             assert there < setup.max_outstanding, row
-            accepted.append(row)
+            if row.reason != "shed":
+                accepted.append(row)
         elif row.reason == "queue_full" and setup.max_queued_tokens is None:
             assert there >= setup.max_outstanding, row
+
+
+def _is_there(row: Row, now: float) -> bool:
+    """Whether an accepted request counts for an arrival at `now`, dropped by a step's start at that instant or not."""
+    return row.left_s is None or row.left_s > now or (row.left_s == now and row.reason == "codel")

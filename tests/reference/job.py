@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.reference.model import Request, Row, Setup
+from tests.reference.disciplines import oldest_is_old
+from tests.reference.model import AdaptiveLifo, Codel, Request, Row, Setup
 
 
 @dataclass(eq=False)
@@ -61,9 +62,13 @@ def arrive(setup: Setup, request: Request, row: Row, index: int, now: float) -> 
 
 
 class WaitingQueue:
-    """Waiting requests by class (lower is more urgent), then first in first out."""
+    """Waiting requests by class (lower is more urgent), then first in first out.
 
-    def __init__(self) -> None:
+    A class's preempted requests, if any, are at its front: newcomers join behind, victims return before.
+    """
+
+    def __init__(self, discipline: Codel | AdaptiveLifo | None = None) -> None:
+        self._discipline = discipline
         self._classes: dict[int, list[Job]] = {}
 
     def __iter__(self) -> Iterator[Job]:
@@ -73,10 +78,13 @@ class WaitingQueue:
     def __len__(self) -> int:
         return sum(len(jobs) for jobs in self._classes.values())
 
-    @property
-    def head(self) -> Job:
+    def head(self, now: float) -> Job:
         """The next to be admitted; only when somebody waits."""
-        return next(iter(self))
+        jobs = self._classes[min(priority for priority, jobs in self._classes.items() if jobs)]
+        if isinstance(self._discipline, AdaptiveLifo) and jobs[0].row.preemptions == 0:
+            oldest = jobs[0]
+            return jobs[-1] if oldest_is_old(self._discipline, oldest.arrival, now) else oldest
+        return jobs[0]
 
     def join(self, job: Job) -> None:
         """A newcomer goes behind its class."""

@@ -8,14 +8,42 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+ROUTING = ("round_robin", "random", "least_outstanding", "power_of_two", "least_kv")
+
+
+@dataclass(frozen=True)
+class Throttle:
+    """Clients refuse locally once they ask for more than k times what was accepted in the last `window_s`."""
+
+    k: float
+    window_s: float
+
+
+@dataclass(frozen=True)
+class Codel:
+    """Drop at the head when waits have stayed at or above `target_s` for `interval_s`."""
+
+    target_s: float
+    interval_s: float
+
+
+@dataclass(frozen=True)
+class AdaptiveLifo:
+    """Newest first while the oldest has waited at least `after_s`."""
+
+    after_s: float
+
 
 @dataclass
 class Setup:
-    """One fleet of identical replicas behind a static split.
+    """One fleet of identical replicas behind a router.
 
     `base` gives the seconds of a step by the tokens T worked on: a function, or a sequence indexed by T.
     `horizon_s=None` runs until every request has ended. `rate_limit` is `(rate_rps, burst)`. `backoff_s` is
-    what a closed-loop user waits on top of its think time after a refusal.
+    what a closed-loop user waits on top of its think time after a refusal, and in an open loop what a first retry
+    waits at most. `report_interval_s` 0 is live, and only load-aware routing has reports. `routable[i]` are the
+    intervals [from_s, until_s) in which replica i takes new requests; None: all always do. `discipline` None is first
+    in first out.
     """
 
     base: Callable[[int], float] | Sequence[float]
@@ -41,6 +69,17 @@ class Setup:
     on_timeout: str = "abort"  # abort | ignore
     horizon_s: float | None = None
     backoff_s: float = 0.0
+    routing: str = "round_robin"
+    report_interval_s: float = 0.0
+    count_own_sends: bool = True
+    ties: str = "lowest"  # lowest | rotate
+    routable: Sequence[Sequence[tuple[float, float]]] | None = None
+    max_retries: int = 0
+    retry_budget_ratio: float | None = None
+    retry_layers: int = 1
+    throttle: Throttle | None = None
+    shed_ttft_s: float | None = None
+    discipline: Codel | AdaptiveLifo | None = None
 
     def __post_init__(self) -> None:
         """Refuse what has no meaning; ValueError names the field."""
@@ -50,6 +89,14 @@ class Setup:
             raise ValueError(f"kv_policy: {self.kv_policy!r} is not known here")
         if self.on_timeout not in ("abort", "ignore"):
             raise ValueError(f"on_timeout: {self.on_timeout!r} is not known here")
+        if self.routing not in ROUTING:
+            raise ValueError(f"routing: {self.routing!r} is not known here")
+        if self.ties not in ("lowest", "rotate"):
+            raise ValueError(f"ties: {self.ties!r} is not known here")
+        if self.routable is not None and len(self.routable) != self.replicas:
+            raise ValueError(f"routable: for {len(self.routable)} replicas, there are {self.replicas}")
+        if self.discipline is not None and self.policy == "static":
+            raise ValueError("discipline: a static group's queue is first in first out")
         if self.max_num_batched_tokens < self.max_num_seqs:
             raise ValueError("max_num_batched_tokens: below max_num_seqs")
         if self.watermark and self.kv_policy != "on_demand":
@@ -64,7 +111,7 @@ class Setup:
 class Request:
     """One request.
 
-    Open loop (`user` None): it arrives at `arrival_s`, on `replica` if given, else by round robin.
+    Open loop (`user` None): it arrives at `arrival_s`, on `replica` if given, else where the router sends it.
     Closed loop (every request has a `user`, a number from 0): a user's requests follow one another in the order
     of the list; `arrival_s` counts for the user's first one only, each later one is due `think_s` after the one
     before it ended.
@@ -82,8 +129,10 @@ class Request:
 
 @dataclass
 class Row:
-    """What became of one request. None where absent; `state` is None for a closed-loop request never issued."""
+    """What became of one attempt. None where absent; `state` is None for a closed-loop request never issued."""
 
+    request: int = 0  # index in the list given
+    attempt: int = 0  # 0 first
     arrival_s: float | None = None
     order: int | None = None  # place among all arrivals of the fleet, from 0
     replica: int | None = None
@@ -114,6 +163,7 @@ class Step:
     start: float
     end: float
     T: int  # tokens worked on
+    chunk_tokens: int  # those of them that are prefilled
     R: int  # requests worked on
     C: int  # sum of their contexts at the start
     A: int  # attention pairs inside chunks
@@ -126,7 +176,10 @@ class Step:
 
 @dataclass
 class Outcome:
-    """`requests` in the order given; `steps[replica]` in order of time; `gaps` request by request."""
+    """`requests`: one row an attempt, in order of (request, attempt), the requests in the order given.
+
+    `steps[replica]` in order of time; `gaps` attempt by attempt.
+    """
 
     requests: list[Row]
     steps: list[list[Step]]

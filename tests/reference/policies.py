@@ -66,9 +66,11 @@ def chunked(replica: Replica, now: float) -> Work | None:
             len(replica.waiting) > 0
             and work.n + work.q < budget
             and len(replica.running) < setup.max_num_seqs
-            and fits(setup, replica.running, work.n, work.q, replica.waiting.head)
+            and fits(setup, replica.running, work.n, work.q, replica.waiting.head(now))
         ):
-            job = replica.waiting.head
+            job = replica.waiting.head(now)
+            if replica.drops(job, now):
+                continue
             tokens = min(job.size, budget - work.n - work.q)
             replica.admit(job, now)
             work.chunks.append((job, tokens))
@@ -85,10 +87,12 @@ def prefill_first(replica: Replica, now: float) -> Work | None:
     while (
         len(replica.waiting) > 0
         and len(replica.running) < setup.max_num_seqs
-        and fits(setup, replica.running, 0, work.q, replica.waiting.head)
-        and (not work.chunks or work.q + replica.waiting.head.size <= budget)
+        and fits(setup, replica.running, 0, work.q, replica.waiting.head(now))
+        and (not work.chunks or work.q + replica.waiting.head(now).size <= budget)
     ):
-        job = replica.waiting.head
+        job = replica.waiting.head(now)
+        if replica.drops(job, now):
+            continue
         replica.admit(job, now)
         work.chunks.append((job, job.size))
     if work.chunks:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.reference import deadlines, kv
+from tests.reference import deadlines, kv, shedding
+from tests.reference.disciplines import CodelState
 from tests.reference.job import Job, WaitingQueue
-from tests.reference.model import Setup, Step
+from tests.reference.model import Codel, Setup, Step
 from tests.reference.policies import POLICIES, Work
 
 
 class Replica:
-    """State of one replica. `on_end(job, now)` is called when a request leaves it, or its client gives up."""
+    """State of one replica.
+
+    `on_end(job, now)` is called when a request that it had accepted leaves it, or its client gives up, if that is
+    earlier; then the row has no state yet.
+    """
 
     def __init__(self, setup: Setup, on_end: Callable[[Job, float], None]) -> None:
         self.setup = setup
         self.on_end = on_end
-        self.waiting = WaitingQueue()
+        self.waiting = WaitingQueue(setup.discipline)
+        self.codel = CodelState(setup.discipline) if isinstance(setup.discipline, Codel) else None
         self.running: list[Job] = []  # in order of admission; static: the group, finished members included
         self.work: Work | None = None  # of the step in progress
         self.steps: list[Step] = []
@@ -41,6 +47,21 @@ class Replica:
     def unfinished(self) -> list[Job]:
         """Running requests whose answer is still being made."""
         return [job for job in self.running if not job.done]
+
+    # -- what a report says ----------------------------------------------------------------------------------
+
+    @property
+    def outstanding(self) -> int:
+        """Requests accepted that haven't left."""
+        return len(self.unfinished()) + len(self.waiting)
+
+    @property
+    def kv_held(self) -> int:
+        """Tokens of KV taken; those of a step in progress aren't yet.
+
+        A static group keeps those of its finished members until it ends, and it ends when nobody is left in it.
+        """
+        return kv.held(self.running) if self.unfinished() else 0
 
     # -- (a) the step ending now -----------------------------------------------------------------------------
 
@@ -102,17 +123,18 @@ class Replica:
 
     # -- (c) arrivals ----------------------------------------------------------------------------------------
 
-    def refusal(self, job: Job) -> str | None:
+    def refusal(self, job: Job, now: float) -> str | None:
         """Why the replica doesn't take a newcomer, which isn't counted itself; None if it does."""
         setup = self.setup
         if kv.too_long(setup, job):
             return "too_long"
-        outstanding = len(self.unfinished()) + len(self.waiting)
-        if setup.max_outstanding is not None and outstanding >= setup.max_outstanding:
+        if setup.max_outstanding is not None and self.outstanding >= setup.max_outstanding:
             return "queue_full"
         queued = sum(other.prompt for other in self.waiting if other.generated == 0)
         if setup.max_queued_tokens is not None and queued >= setup.max_queued_tokens:
             return "queue_full"
+        if setup.shed_ttft_s is not None and shedding.predicted_ttft(self, job, now) > setup.shed_ttft_s:
+            return "shed"
         return None
 
     # -- (d) the next step -----------------------------------------------------------------------------------
@@ -125,6 +147,23 @@ class Replica:
         self.work = POLICIES[self.setup.policy](self, now)
         if self.work is not None:
             self.steps.append(self._record(self.work, now))
+
+    def drops(self, job: Job, now: float) -> bool:
+        """CoDel's answer to a waiting request whose turn it is: whether it is refused instead of admitted.
+
+        Whoever has been preempted was let in once and isn't asked again. A dropped request whose client has given up
+        already is as late for that client as any other: `timed_out`.
+        """
+        if self.codel is None or job.row.preemptions > 0 or not self.codel.drops(job.arrival, now):
+            return False
+        self.waiting.remove(job)
+        if job.gave_up:
+            self._leave(job, now)
+            return True
+        job.done = True
+        job.row.state, job.row.reason, job.row.left_s = "rejected", "codel", now
+        self.on_end(job, now)
+        return True
 
     def admit(self, job: Job, now: float) -> None:
         """Move a waiting request to the running ones."""
@@ -159,6 +198,7 @@ class Replica:
             start=now,
             end=now + duration,
             T=tokens,
+            chunk_tokens=work.q,
             R=requests,
             C=context,
             A=pairs,
@@ -166,15 +206,15 @@ class Replica:
             running=len(self.running),
             waiting_after_admission=len(self.waiting),
             kv_held_at_start=kv.held(self.running),
-            limited_by=self._limited_by(work),
+            limited_by=self._limited_by(work, now),
         )
 
-    def _limited_by(self, work: Work) -> str:
+    def _limited_by(self, work: Work, now: float) -> str:
         """What keeps the head of the queue out of this step, judged with the step's final n and q."""
         if len(self.waiting) == 0:
             return "none"
         if len(self.running) == self.setup.max_num_seqs:
             return "max_num_seqs"
-        if work.preempted or not kv.fits(self.setup, self.running, work.n, work.q, self.waiting.head):
+        if work.preempted or not kv.fits(self.setup, self.running, work.n, work.q, self.waiting.head(now)):
             return "kv"
         return "token_budget"

@@ -146,8 +146,12 @@ def differences(setup: Setup, requests: Sequence[Request], expected: Outcome, ex
             return [f"expected {len(order)} requests, got {a.arrival_s.size}"]
     else:
         _, order = requests_of(requests)
-    gaps = largest_gaps(run, log)
-    found = []
+    return run_differences(run, log, order, expected, exact)
+
+
+def run_differences(run: FleetRun, log: StepLog, order: Sequence[int], expected: Outcome, exact: bool) -> list[str]:
+    """What a run of one seed and the reference differ in; the engine's attempt i is row ``order[i]`` there."""
+    a, gaps, found = run.attempts, largest_gaps(run, log), []
     for i, j in enumerate(order):
         row = expected.requests[j]
         got = {
@@ -157,13 +161,13 @@ def differences(setup: Setup, requests: Sequence[Request], expected: Outcome, ex
             "preemptions": int(a.preemptions[i]),
         }
         found += [
-            f"request {j} {name}: expected {getattr(row, name)}, got {value}"
+            f"request {row.request} attempt {row.attempt} {name}: expected {getattr(row, name)}, got {value}"
             for name, value in got.items()
             if getattr(row, name) != value
         ]
         times = {name: float(getattr(a, name)[i]) for name in TIMES} | {"max_itl_s": float(gaps[i])}
         found += [
-            f"request {j} {name}: expected {getattr(row, name)}, got {value}"
+            f"request {row.request} attempt {row.attempt} {name}: expected {getattr(row, name)}, got {value}"
             for name, value in times.items()
             if not same(getattr(row, name), value, exact)
         ]
