@@ -137,13 +137,18 @@ class Inbox(CheckedQueue):
         self.numbers = Numbers(book)
         self.numbers.on_growth.append(self._grow)
         self.next, self.last = np.zeros((2, lanes.count), np.int64)
+        self._sums = np.zeros(book.total + 1, np.int64)
+        if self.classes > 1:
+            book.rank = self.rank
         self.leavers: Leavers | None = None
         self.departing = False
 
     def _grow(self, more: int) -> None:
         self.rank = np.concatenate([self.rank, np.zeros(more, np.int64)])
+        if self.classes > 1:
+            self.book.rank = self.rank
         self.refused = np.concatenate([self.refused, np.zeros(more, np.int8)])
-        self.prompts_before = np.concatenate([self.prompts_before, np.zeros(more, np.int64)])
+        self._sums = np.concatenate([self._sums, np.zeros(more, np.int64)])
 
     def _count_classes(self, lanes: Lanes) -> int:
         assert lanes.fed is not None
@@ -164,8 +169,9 @@ class Inbox(CheckedQueue):
         begin = self.numbers.used
         number, row, first, size = self.numbers.feed(lane, arrival, prompt, output, cached)
         self.rank[number] = rank
-        end, before = self.numbers.used, self.prompts_before
+        end, before = self.numbers.used, self._sums
         before[begin : end + 1] = before[begin] + np.concatenate([[0], np.cumsum(self.book.prompt[begin:end])])
+        self.prompts_before = before[: end + 1]
         self.next[row] = first
         self.last[row] = first + size
         self._make_room(row, size)

@@ -7,8 +7,6 @@ them in closed form.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -56,6 +54,8 @@ class Lockstep:
         self.patience = Patience(self.s, self.book, self.queue, self.policy) if lanes.deadlines.while_running else None
         self.log = LogWriter(sink)
         self.round = 0
+        # Lanes that stop now and then do; and one may find that everybody whose turn it was has been dropped.
+        self.may_be_idle = lanes.fed is not None or lanes.codel is not None
 
     def run(self) -> Served:
         """Advance every lane to its end."""
@@ -139,6 +139,8 @@ class Lockstep:
         self.kv.steps_left(w, tokens, k)
         if s.active is not None:
             k = np.where(s.active, k, 0)
+        if self.may_be_idle:
+            k[tokens == 0] = 0
         t1 = end_of(s.t, d, slope, k)
         change = self._next_change()
         i = ((t1 > change) & (k > 1)).nonzero()[0]
@@ -150,7 +152,10 @@ class Lockstep:
             self._cut(w, i, d, slope, k, t1)
         decoding = w.n if w.gaps is None else w.gaps
         more = () if w.standing is None else (w.standing,)
-        self._record(s.lane, s.t, d, slope, k, decoding, worked, tokens, s.held, limit, *more)
+        columns = (s.lane, s.t, d, slope, k, decoding, worked, tokens, s.held, limit, *more)
+        if self.may_be_idle and np.count_nonzero(k) < k.size:
+            columns = tuple(column[k > 0] for column in columns)
+        self.log.add(*columns)
         if isinstance(queue, CheckedQueue) and queue.shedding is not None:
             queue.shedding.watch(w, limit, s.t, d, slope, k)
         queue.arrive(t1)
@@ -160,10 +165,6 @@ class Lockstep:
         """(lanes,): when something may happen that a step boundary has to be found for, seconds."""
         change = self.queue.next_change()
         return change if self.patience is None else np.minimum(change, self.patience.next_deadline())
-
-    def _record(self, *columns: NDArray[Any]) -> None:
-        """The steps of this round; see ``StepLog``."""
-        self.log.add(*columns)
 
     def _cut(self, w: Work, i: Ints, d: Floats, slope: Floats, k: Ints, t1: Floats) -> None:
         """Stop lanes ``i`` at their horizon: after the last step that ends in time, or inside the step that doesn't."""

@@ -7,10 +7,7 @@ Nothing that a lane does at or before a window's end depends on what comes later
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from .inbox import Inbox, PlainInbox
 from .lanes import Floats, Ints, Lanes, Served
@@ -99,13 +96,6 @@ class Windowed(Lockstep):
 
     def _next_change(self) -> Floats:
         return np.minimum(super()._next_change(), self.until)
-
-    def _record(self, *columns: NDArray[Any]) -> None:
-        active = self.s.active
-        assert active is not None
-        if np.count_nonzero(active) < active.size:
-            columns = tuple(column[active] for column in columns)
-        self.log.add(*columns)
 
     def _deliver(self, w: Work, t1: Floats, k: Ints, tokens: Ints) -> None:
         s = self.s

@@ -104,9 +104,19 @@ def test_one_urgency_for_all_is_available() -> None:
             "admission.rate_limit.rate_rps: 2 is not available yet; use max_outstanding, or another process",
         ),
         (
-            {"client": {"backoff_s": 3.0}},
+            {"process": "closed", "client": {"max_retries": 2}},
             {},
-            "traffic.client.backoff_s: 3 is not available yet; use 1, or process closed",
+            "traffic.client.max_retries: 2 is not available yet; use 0, or another process",
+        ),
+        (
+            {"process": "closed"},
+            {"fleet": {"routing": {"policy": "least_kv"}}},
+            'fleet.routing.policy: "least_kv" is not available yet; use round_robin or random, or another process',
+        ),
+        (
+            {},
+            {"batching": {"policy": "static"}, "admission": {"discipline": {"kind": "codel"}}},
+            'admission.discipline.kind: "codel" is not available yet; use fifo, or policy chunked or prefill_first',
         ),
     ],
 )

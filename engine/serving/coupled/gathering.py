@@ -44,7 +44,7 @@ class CoupledGathering(Gathering):
         self.notices = Grid(self._noticing_s(interval), self.seeds)
         self.now: Floats = np.zeros(self.seeds)
         self.engine = Windowed(self._empty_lanes(), sink)
-        if self.retrying is not None:
+        if self.retrying is not None or self.gateway.throttling is not None:
             self.engine.queue.leavers = Leavers()
         self.sent: list[_Sent] = []
         self._late: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty(0))
@@ -162,8 +162,6 @@ class CoupledGathering(Gathering):
         if sent is not None:
             sent.told = True
             self._tell_refused(sent)
-        if self.retrying is None:
-            return
         book, queue = self.engine.book, self.engine.queue
         assert queue.leavers is not None
         number, when = (np.concatenate(pair) for pair in zip(self._late, queue.leavers.pop(), strict=True))
@@ -171,6 +169,10 @@ class CoupledGathering(Gathering):
         self._late = (number[later], when[later])
         number, when = number[~later], when[~later]
         failed = queue.refusals(number) == CODEL
+        if self.gateway.throttling is not None:
+            self.gateway.throttling.refuse(number[failed])
+        if self.retrying is None:
+            return
         if book.dropped.size:
             failed |= ~np.isnan(book.dropped[number])
         number, when = number[failed], when[failed]
@@ -186,7 +188,7 @@ class CoupledGathering(Gathering):
         reason = np.where(sent.number > 0, self.engine.queue.refusals(sent.number), sent.reason)
         refused = (reason > 0) & (reason != CODEL)
         if self.gateway.throttling is not None:
-            self.gateway.throttling.count(sent.tries, ~refused)
+            self.gateway.throttling.count(sent.tries, sent.number, ~refused)
         if self.retrying is not None:
             self.retrying.failed(sent.tries.at(refused & (reason != TOO_LONG)))
 
