@@ -27,15 +27,22 @@ class Cost:
 
 
 def cost(
-    s: Scenario, model: ReplicaModel, tokens_per_s: float | None, offered_rps: float | None, capacity_rps: float | None
+    s: Scenario,
+    model: ReplicaModel,
+    tokens_per_s: float | None,
+    offered_rps: float | None,
+    capacity_rps: float | None,
+    paid: float,
+    ready: float,
 ) -> Cost:
-    """Cost of the scenario's fleet with ``capacity_rps`` requests per second and replica."""
+    """Cost of the scenario's fleet with ``capacity_rps`` requests per second and replica, of which ``paid`` were paid
+    for and ``ready`` took requests on average."""
     price = hourly_price(s)[0]
-    per_hour = None if price is None else price * model.accelerators * s.fleet.replicas
+    per_hour = None if price is None else price * model.accelerators * paid
     per_million = None
     if per_hour is not None and tokens_per_s:
         per_million = per_hour / 3600.0 / tokens_per_s * 1e6
     spare = None
-    if offered_rps is not None and capacity_rps:
-        spare = max(0.0, 1.0 - offered_rps / (capacity_rps * s.fleet.replicas))
+    if offered_rps is not None and capacity_rps and ready:
+        spare = max(0.0, 1.0 - offered_rps / (capacity_rps * ready))
     return Cost(per_hour, per_million, spare)

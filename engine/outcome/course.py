@@ -40,7 +40,9 @@ class Arrivals:
     seed: int
     """Which run that is."""
     capacity_rps: float | None
-    """Of all replicas; ``None`` when nothing fits, so nothing can be served."""
+    """Of all replicas, on average; ``None`` when nothing fits, so nothing can be served."""
+    capacity_course_rps: Floats | None
+    """(bins,): of the replicas that were ready in the first run; ``None`` where they are always the same."""
     above_s: float
     """Seconds after the warm-up in which more arrived than can be served, bin by bin; mean over runs."""
     window_s: float
@@ -93,17 +95,28 @@ def arrivals(result: Result, bins: Bins) -> Arrivals:
     length = _lengths(bins, horizon)
     counts = np.bincount(_cell(bins, a.seed_index, a.arrival_s), minlength=rate.size).reshape(rate.shape)
     np.divide(counts, length, out=rate, where=length > 0)
-    capacity = None if result.capacity_rps is None else result.capacity_rps * result.run.replicas
+    each = result.capacity_rps
+    can = _ready(result, bins) * (each or 0.0)
     after = bins.start_s >= result.warmup_s
-    above = np.where(rate > (capacity or 0.0), length, 0.0)[:, after]
+    above = np.where(rate > can, length, 0.0)[:, after]
     return Arrivals(
         bins=bins,
         rate_rps=rate[0],
         seed=result.first_seed,
-        capacity_rps=capacity,
+        capacity_rps=None if each is None else each * result.replicas.mean_ready(0.0, horizon),
+        capacity_course_rps=None if result.run.lives is None or each is None else can[0],
         above_s=float(above.sum(axis=1).mean()),
         window_s=float(np.maximum(horizon - result.warmup_s, 0.0).mean()),
     )
+
+
+def _ready(result: Result, bins: Bins) -> Floats:
+    """(seeds, bins): replicas that took requests in the middle of each bin."""
+    seeds = result.run.horizon_s.size
+    if result.run.lives is None:
+        return np.full((seeds, bins.start_s.size), float(result.run.replicas))
+    middle = bins.start_s + bins.width_s / 2
+    return np.array([result.replicas.ready.count(seed, middle) for seed in range(seeds)], np.float64)
 
 
 def latencies(result: Result, bins: Bins, objective: Objective | None) -> Latencies:

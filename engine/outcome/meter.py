@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from engine.serving import LIMITS, FleetRun, StepLog
 
 from .gaps import GapHistogram
+from .replicas import Replicas
 from .spread import Floats, Spread
 from .steps import decoding_steps
 from .usage import Usage
@@ -51,7 +52,8 @@ class Meter:
         window: Floats = np.maximum(run.horizon_s - self.warmup_s, 0.0)
         limit = self.limit.copy()
         limit[:, 0] = self.busy - limit.sum(axis=1)
-        return Usage(window, self.busy, self.batch, np.maximum(limit, 0.0), self.replicas)
+        available = Replicas.of(run).working.seconds(self.warmup_s, run.horizon_s)
+        return Usage(window, self.busy, self.batch, np.maximum(limit, 0.0), available)
 
     def itl(self, run: FleetRun) -> Spread:
         """All gaps whose second token came in the window; quantiles within 0.4 %, mean and maximum exact."""

@@ -17,8 +17,10 @@ from engine.serving import COMPLETED, REASONS, REJECT_REASONS, REJECTED, STATES,
 
 from .cost import Cost, cost
 from .gaps import largest_gaps
+from .lag import Episode, episodes
 from .meter import Meter
 from .objectives import Attainment, Scored, attain, score
+from .replicas import Replicas
 from .spread import Floats, Spread, number, spread
 from .timeline import timeline
 from .usage import Usage
@@ -190,7 +192,29 @@ class Result:
         """Money: per hour, per million output tokens, and the share that pays for spare capacity."""
         window = float(self.usage.window_s.sum())
         offered = float(self.counted.sum()) / window if window > 0 else None
-        return cost(self.scenario, self.model, self.throughput["output_tokens_per_s"], offered, self.capacity_rps)
+        end, made = self.run.horizon_s, self.throughput["output_tokens_per_s"]
+        paid, ready = (mean(self.warmup_s, end) for mean in (self.replicas.mean_paid, self.replicas.mean_ready))
+        return cost(self.scenario, self.model, made, offered, self.capacity_rps, paid, ready)
+
+    @cached_property
+    def replicas(self) -> Replicas:
+        """When replicas were starting, ready, working and paid for."""
+        return Replicas.of(self.run)
+
+    @cached_property
+    def episodes(self) -> tuple[Episode, ...] | None:
+        """Demand above the ready replicas' capacity, and when help came; ``None`` without an autoscaler.
+
+        Whom they harmed is judged by the first objective, without any by who got no answer.
+        """
+        if self.run.lives is None or not self.capacity_rps:
+            return None
+        a = self.run.attempts
+        bad = a.state != COMPLETED
+        if self.scenario.slo:
+            scored = self.scored(self.scenario.slo[0])
+            bad = scored.valid & ~scored.good
+        return episodes(self.run, self.replicas, self.capacity_rps, bad)
 
     # -- tables --------------------------------------------------------------------------------------------------------
 
@@ -216,7 +240,7 @@ class Result:
                 "mean_batch": u.mean_batch,
                 "limited_by": u.limited_by,
             },
-            "autoscaler": None,
+            "autoscaler": self._autoscaler(),
             "cost": self.cost.as_summary(),
             "wasted": self.wasted,
             "notes": list(self.notes),
@@ -229,6 +253,17 @@ class Result:
                 "wall_s": self.wall_s,
                 "simulated_requests": int(a.arrival_s.size),
             },
+        }
+
+    def _autoscaler(self) -> dict[str, object] | None:
+        if self.run.lives is None:
+            return None
+        end, ready = self.run.horizon_s, self.replicas.ready
+        return {
+            "episodes": [episode.as_summary(self.first_seed) for episode in self.episodes or ()],
+            "replica_hours": float(self.replicas.paid.seconds(0.0, end).mean()) / 3600.0,
+            "mean_ready": self.replicas.mean_ready(0.0, end),
+            "most_ready": ready.most(end.size),
         }
 
     @cached_property

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from engine.serving import COMPLETED, LIMITS, REASONS, REJECT_REASONS, REJECTED, TIMED_OUT, FleetRun, StepLog
 
+from .replicas import Replicas
 from .spread import Floats, grouped_quantiles
 from .steps import ending_before
 
@@ -49,13 +50,46 @@ def timeline(
         columns[f"rejected_{reason}"] = grid.count(left, (a.state == REJECTED) & (a.reason == REASONS.index(reason)))
     columns["timed_out"] = grid.count(left, a.state == TIMED_OUT)
     columns.update(_levels(run, log, grid, left, kv_capacity_tokens))
-    ready = np.full(grid.length.size, run.replicas)
-    columns["replicas_wanted"] = columns["replicas_ready"] = ready
-    columns["replicas_starting"] = np.zeros(grid.length.size, np.int64)
-    columns["capacity_rps"] = np.full(grid.length.size, np.nan if capacity_rps is None else capacity_rps * run.replicas)
+    columns.update(_replicas(run, grid, capacity_rps))
     columns.update(_ttft(run, grid, ttft_s))
     frame = pd.DataFrame(columns)
     return frame[(frame["width_s"] > 0) | (frame["t_s"] == 0)].reset_index(drop=True)
+
+
+def _replicas(run: FleetRun, grid: _Grid, capacity_rps: float | None) -> dict[str, NDArray[np.generic]]:
+    """Replicas wanted at the end of each bin, and those starting and ready and what these can serve, on average."""
+    each = np.nan if capacity_rps is None else capacity_rps
+    if run.lives is None:
+        ready = np.full(grid.length.size, run.replicas)
+        none = np.zeros(grid.length.size, np.int64)
+        return {
+            "replicas_wanted": ready, "replicas_ready": ready, "replicas_starting": none, "capacity_rps": ready * each,
+        }  # fmt: skip
+    replicas = Replicas.of(run)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ready, starting = (
+            grid.presence(spans.seed.astype(np.int32), spans.start_s, spans.end_s) / grid.length.ravel()
+            for spans in (replicas.ready, replicas.starting)
+        )
+    return {
+        "replicas_wanted": _wanted(run, grid),
+        "replicas_ready": ready,
+        "replicas_starting": starting,
+        "capacity_rps": ready * each,
+    }
+
+
+def _wanted(run: FleetRun, grid: _Grid) -> NDArray[np.int64]:
+    """(seeds * bins,): the last decision up to the end of each bin; before the first, what the run began with."""
+    lives = run.lives
+    assert lives is not None
+    out = np.empty((grid.seeds, grid.bins), np.int64)
+    for seed in range(grid.seeds):
+        mine = lives.tick_seed == seed
+        began = int(((lives.seed == seed) & (lives.ordered_s == 0)).sum())
+        wishes = np.concatenate([[began], lives.wanted[mine]])
+        out[seed] = wishes[np.searchsorted(lives.tick_s[mine], grid.edges[1:], side="left")]
+    return out.ravel()
 
 
 class _Grid:
@@ -154,12 +188,20 @@ def _levels(
         out: dict[str, NDArray[np.generic]] = {
             "queue": np.maximum(present - running, 0.0) / length,
             "running": running / length,
-            "kv_usage": held / length / (run.replicas * (kv_capacity_tokens or np.nan)),
+            "kv_usage": held / (_working_s(run, grid) * (kv_capacity_tokens or np.nan)),
         }
         for code, name in enumerate(LIMITS):
             at = limit == code
             out[f"limited_{name}"] = grid.total(pieces.cell[at], pieces.seconds[at]) / busy
     return out
+
+
+def _working_s(run: FleetRun, grid: _Grid) -> Floats:
+    """(seeds * bins,): seconds of all replicas that can work together."""
+    if run.lives is None:
+        return np.asarray(grid.length.ravel() * run.replicas)
+    spans = Replicas.of(run).working
+    return grid.presence(spans.seed.astype(np.int32), spans.start_s, spans.end_s)
 
 
 def _ttft(run: FleetRun, grid: _Grid, ttft_s: Floats) -> dict[str, Floats]:

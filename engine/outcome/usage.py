@@ -23,12 +23,13 @@ class Usage:
     """Integral of the number of requests worked on, request seconds."""
     limit_s: Floats
     """(seeds, len(LIMITS)): busy seconds by what kept the queue waiting."""
-    replicas: int
+    available_s: Floats
+    """Replica seconds: of all that could work."""
 
     @property
     def utilization(self) -> float | None:
         """Share of replica time spent in a step."""
-        available = float(self.window_s.sum()) * self.replicas
+        available = float(self.available_s.sum())
         return float(self.busy_s.sum()) / available if available > 0 else None
 
     @property

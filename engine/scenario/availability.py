@@ -40,7 +40,6 @@ NOT_YET: tuple[NotYet, ...] = (
     _line("parallelism.ep", "use 1, and a larger tp"),
     _line("batching.policy", "use chunked, prefill_first or static", "disaggregated"),
     _line("batching.disaggregated", "leave it out, and use policy chunked"),
-    _line("autoscaler", "leave it out, and set fleet.replicas"),
     _line("slo.N.measured_at", "use gateway or server", "client"),
 )
 
@@ -56,6 +55,8 @@ def _users_of_a_coupled_fleet(scenario: Document) -> Iterator[Problem]:
         yield _problem("traffic.client.max_retries", client.max_retries, "use 0, or another process")
     if client.throttle is not None:
         yield _problem("traffic.client.throttle", client.throttle, "leave it out, or use another process")
+    if scenario.autoscaler.policy != "none":
+        yield _problem("autoscaler.policy", scenario.autoscaler.policy, "use none, or another process")
 
 
 def _users_at_the_gateway(scenario: Document) -> Iterator[Problem]:

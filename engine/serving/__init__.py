@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .attempts import Attempts
 from .autoscalers import AUTOSCALERS, Controller, Reading, answer_vectors, controller
+from .coupled import Lives
 from .fleet import Fleet, FleetRun, run_fleet, run_users
 from .lanes import LIMITS, UNLIMITED, Deadlines, Lanes, Served, StepLog
 from .lockstep import Lockstep
@@ -29,6 +30,7 @@ __all__ = [
     "Fleet",
     "FleetRun",
     "Lanes",
+    "Lives",
     "Lockstep",
     "Reading",
     "Served",

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.machine import ReplicaModel
-from engine.scenario import AdaptiveLifo, Batching, Codel, Scenario
+from engine.scenario import AdaptiveLifo, Autoscaler, Batching, Codel, Scenario
 from engine.traffic import Requests, Users
 
 from .attempts import Attempts
-from .coupled import CoupledGathering, Retries, Routing, Throttle
+from .coupled import CoupledGathering, Lives, Retries, Routing, Throttle
 from .gathering import Gathering, OpenGathering
 from .lanes import Deadlines, Floats, Ints, Served
 from .steplog import Sink
@@ -43,6 +43,7 @@ class Fleet:
     """``None``: until every request has ended."""
     retries: Retries = field(default_factory=Retries)
     throttle: Throttle | None = None
+    autoscaler: Autoscaler | None = None
     shed_ttft_s: float | None = None
     codel: tuple[float, float] | None = None
     """Target and interval, seconds."""
@@ -56,7 +57,13 @@ class Fleet:
     @property
     def coupled(self) -> bool:
         """Whether what happens at one replica changes what another is asked."""
-        return self.routing.load_aware or self.retries.most > 0 or self.throttle is not None
+        scaled = self.autoscaler is not None
+        return self.routing.load_aware or self.retries.most > 0 or self.throttle is not None or scaled
+
+    @property
+    def places(self) -> int:
+        """Replicas that may be there at once, those that still finish their work included."""
+        return self.replicas if self.autoscaler is None else 2 * max(self.replicas, self.autoscaler.max_replicas)
 
     @classmethod
     def of(cls, s: Scenario, model: ReplicaModel) -> Fleet:
@@ -82,6 +89,7 @@ class Fleet:
             ignores_clients=client.on_timeout == "ignore",
             horizon_s=s.run.horizon_s,
             retries=Retries(client.max_retries, client.backoff_s, client.retry_budget_ratio, client.retry_layers),
+            autoscaler=None if s.autoscaler.policy == "none" else s.autoscaler,
             shed_ttft_s=None if admission.shed is None else admission.shed.ttft_s,
             codel=(order.target_s, order.interval_s) if isinstance(order, Codel) else None,
             lifo_after_s=order.after_s if isinstance(order, AdaptiveLifo) else None,
@@ -104,8 +112,11 @@ class FleetRun:
     stall_gap_end_s: Floats
     stall_gap_lane: NDArray[np.int32]
     replicas: int
+    """Places for replicas that each seed has."""
     horizon_s: Floats
     """(seeds,): where each seed's clock stopped."""
+    lives: Lives | None = None
+    """Where an autoscaler rules: when replicas came and went; else all are there all the time."""
 
 
 def run_fleet(fleet: Fleet, requests: Sequence[Requests], first_seed: int, sink: Sink = lambda log: None) -> FleetRun:
@@ -116,7 +127,8 @@ def run_fleet(fleet: Fleet, requests: Sequence[Requests], first_seed: int, sink:
     """
     if fleet.coupled:
         coupled = CoupledGathering(fleet, requests, first_seed, sink)
-        return _gathered(fleet, coupled, [coupled.run()], [0])
+        run = _gathered(fleet, coupled, [coupled.run()], [0])
+        return run if coupled.scaling is None else replace(run, lives=coupled.scaling.lives())
     gathering = OpenGathering(fleet, requests)
     gathering.route(first_seed)
     served, before = [], []
@@ -141,7 +153,7 @@ def _gathered(fleet: Fleet, gathering: Gathering, served: list[Served], before: 
         np.concatenate([s.stall_gaps for s in served]),
         np.concatenate([s.stall_gap_end_s for s in served]),
         np.concatenate([s.stall_gap_lane + np.int32(n) for s, n in zip(served, before, strict=True)]),
-        fleet.replicas,
+        fleet.places,
         _last_events(attempts) if fleet.horizon_s is None else np.full(seeds, fleet.horizon_s),
     )
 

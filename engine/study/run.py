@@ -34,7 +34,7 @@ def simulate(s: Scenario, trace: Trace | None = None, *, requests_per_lane: int 
     started = time.perf_counter()
     load = _closed(s) if s.traffic.process == "closed" else _open(s, trace, requests_per_lane)
     s = load.scenario
-    meter = Meter(s.run.seeds, s.fleet.replicas, s.run.warmup_s, s.run.horizon_s)
+    meter = Meter(s.run.seeds, load.places, s.run.warmup_s, s.run.horizon_s)
     kept: list[StepLog] = []
     keep = load.requests <= KEEP_STEPS_OF
 
@@ -66,6 +66,8 @@ class _Load:
     scenario: Scenario
     model: ReplicaModel
     serve: Callable[[Sink], FleetRun]
+    places: int
+    """Replicas that each seed has room for."""
     requests: int
     """How many there are, or at most can be."""
     notes: tuple[str, ...]
@@ -81,7 +83,7 @@ def _open(s: Scenario, trace: Trace | None, requests_per_lane: int | None) -> _L
         notes.extend(cut)
     fleet, seed = Fleet.of(s, model), s.run.seed
     total = sum(r.arrival_s.size for r in requests)
-    return _Load(s, model, lambda sink: run_fleet(fleet, requests, seed, sink), total, tuple(notes))
+    return _Load(s, model, lambda sink: run_fleet(fleet, requests, seed, sink), fleet.places, total, tuple(notes))
 
 
 def _closed(s: Scenario) -> _Load:
@@ -95,7 +97,7 @@ def _closed(s: Scenario) -> _Load:
     model = replica_model(s, prompts_at_once(s.batching, people))
     fleet = Fleet.of(s, model)
     total = sum(int(u.start[-1]) for u in people)
-    return _Load(s, model, lambda sink: run_users(fleet, people, client.backoff_s, sink), total, ())
+    return _Load(s, model, lambda sink: run_users(fleet, people, client.backoff_s, sink), fleet.places, total, ())
 
 
 def _shorten(s: Scenario, requests: list[Requests], most: int) -> tuple[Scenario, list[Requests], list[str]]:

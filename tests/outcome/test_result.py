@@ -179,18 +179,18 @@ class TestCost:
     def test_by_hand(self) -> None:
         """3 replicas of 4 chips at 2.5 USD: 30 USD an hour; at 2,000 tokens/s 7.2 million an hour."""
         model = dataclasses.replace(result_of(unit_steps(horizon_s=1.0), [[]]).model, accelerators=4)
-        found = cost(self.fleet(2.5, 3), model, tokens_per_s=2000.0, offered_rps=4.5, capacity_rps=2.0)
+        found = cost(self.fleet(2.5, 3), model, tokens_per_s=2000.0, offered_rps=4.5, capacity_rps=2.0, paid=3, ready=3)
         assert found.per_hour == 30.0
         assert found.per_million_output_tokens == pytest.approx(30.0 / 7.2)
         assert found.spare_share == 0.25
 
     def test_nothing_to_divide_by(self) -> None:
         model = result_of(unit_steps(horizon_s=1.0), [[]]).model
-        unknown = cost(self.fleet(None, 1, "P40-24GB"), model, 10.0, 1.0, None)
+        unknown = cost(self.fleet(None, 1, "P40-24GB"), model, 10.0, 1.0, None, 1.0, 1.0)
         assert (unknown.per_hour, unknown.per_million_output_tokens, unknown.spare_share) == (None, None, None)
-        silent = cost(self.fleet(2.0, 1), model, 0.0, 0.0, 3.0)
+        silent = cost(self.fleet(2.0, 1), model, 0.0, 0.0, 3.0, 1.0, 1.0)
         assert (silent.per_hour, silent.per_million_output_tokens, silent.spare_share) == (2.0, None, 1.0)
-        free = cost(self.fleet(0.0, 1), model, 10.0, 9.0, 3.0)
+        free = cost(self.fleet(0.0, 1), model, 10.0, 9.0, 3.0, 1.0, 1.0)
         assert (free.per_hour, free.per_million_output_tokens, free.spare_share) == (0.0, 0.0, 0.0)
 
     def test_of_a_result(self) -> None:

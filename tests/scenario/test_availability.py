@@ -78,9 +78,9 @@ def test_the_network_is_always_available_for_it_changes_only_what_clients_measur
 
 def test_sections_name_the_setting_inside() -> None:
     with pytest.raises(ScenarioError) as raised:
-        Scenario.from_dict({"autoscaler": {"hpa": {"tolerance": 0.2}}})
+        Scenario.from_dict({"batching": {"disaggregated": {"prefill_replicas": 3}}})
     assert str(raised.value) == (
-        "autoscaler.hpa.tolerance: 0.2 is not available yet; leave it out, and set fleet.replicas"
+        "batching.disaggregated.prefill_replicas: 3 is not available yet; leave it out, and use policy chunked"
     )
 
 

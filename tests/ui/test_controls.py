@@ -175,7 +175,7 @@ def test_the_engine_settings_have_the_engine_s_names_and_only_what_is_built() ->
     } <= names
     assert len(names) == len(found)
     assert all(f"`{name_of(path)}`" in control.label for path, control in found.items())
-    assert "traffic.client.max_retries" not in found
+    assert "parallelism.pp" not in found
     assert "disaggregated" not in (found["batching.policy"].choices or {})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .gathering import CoupledGathering
 from .retries import Retries
 from .routing import POLICIES, Routing
+from .scaling import Lives
 from .throttle import Throttle
 
-__all__ = ["POLICIES", "CoupledGathering", "Retries", "Routing", "Throttle"]
+__all__ = ["POLICIES", "CoupledGathering", "Lives", "Retries", "Routing", "Throttle"]

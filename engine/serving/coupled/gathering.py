@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from engine.serving.gathering import Gathering
 from engine.serving.inbox import Leavers
 from engine.serving.lanes import UNLIMITED, Deadlines, Fed, Floats, Ints, Served
-from engine.serving.states import CODEL, TOO_LONG
+from engine.serving.states import CODEL, NO_REPLICA, TOO_LONG
 from engine.serving.steplog import Sink
 from engine.serving.windowed import Windowed
 from engine.traffic import Requests
@@ -19,6 +19,7 @@ from engine.traffic import Requests
 from .clock import Grid, noticing_s
 from .gateway import Gateway
 from .retries import Retrying, Tries
+from .scaling import Levels, Scaling
 
 if TYPE_CHECKING:
     from engine.serving.fleet import Fleet
@@ -31,16 +32,22 @@ class CoupledGathering(Gathering):
         sizes = np.array([r.arrival_s.size for r in requests], np.int64)
         super().__init__(fleet, np.concatenate([[0], np.cumsum(sizes)]))
         self.firsts = _Firsts(fleet, requests, self.seed_start)
-        self.seeds, self.replicas = sizes.size, fleet.replicas
+        self.seeds, self.replicas = sizes.size, fleet.places
         self.end_s = np.inf if fleet.horizon_s is None else fleet.horizon_s
         names = [first_seed + i for i in range(self.seeds)]
         self.gateway = Gateway(fleet, names, sizes, self.replicas)
+        scaler, capacity = fleet.autoscaler, fleet.model.kv_capacity_tokens
+        self.scaling = None
+        if scaler is not None:
+            self.scaling = Scaling(scaler, names, fleet.replicas, self.replicas, capacity)
+            self.gateway.taking = self.scaling.taking
         self.retrying = Retrying(fleet.retries, names, sizes, self.end_s) if fleet.retries.most else None
         self.impatience = _Impatience(fleet.deadlines) if fleet.ignores_clients and fleet.retries.most else None
         routing = fleet.routing
         self.live = routing.load_aware and not routing.report_interval_s
         interval = routing.report_interval_s if routing.load_aware else None
         self.reports = Grid(interval or np.inf, self.seeds)
+        self.samples = Grid(np.inf if self.scaling is None else self.scaling.sample_every_s, self.seeds)
         self.notices = Grid(self._noticing_s(interval), self.seeds)
         self.now: Floats = np.zeros(self.seeds)
         self.engine = Windowed(self._empty_lanes(), sink)
@@ -96,6 +103,8 @@ class CoupledGathering(Gathering):
                 self.retrying.look(looking, self.now, self.firsts.taken)
             if self.gateway.throttling is not None:
                 self.gateway.throttling.look(looking, self.now)
+        if self.scaling is not None:
+            self._scale(self.scaling)
         if self.gateway.router.routing.load_aware:
             due = self.reports.due(self.now)
             seed = (np.ones(self.seeds, np.bool_) if self.live else due).nonzero()[0]
@@ -104,8 +113,27 @@ class CoupledGathering(Gathering):
                 load = engine.kv_held() if self.fleet.routing.reads_kv else engine.outstanding()
                 self.gateway.router.report(seed, load.reshape(self.seeds, self.replicas)[seed])
 
+    def _scale(self, scaling: Scaling) -> None:
+        """Samples and ticks that are due; both come for all seeds at once."""
+        now = float(self.now[0])
+        ticks = scaling.next_tick_s <= now
+        if self.samples.due(self.now).any() or ticks:
+            engine, shape = self.engine, (self.seeds, self.replicas)
+            outstanding = engine.outstanding()
+            levels = Levels(
+                outstanding.reshape(shape),
+                (outstanding - engine.running()).reshape(shape),
+                engine.kv_held().reshape(shape),
+                engine.busy_until().reshape(shape),
+            )
+            scaling.sample(now, levels, engine.s.t.reshape(shape))
+        if ticks:
+            scaling.tick(now)
+
     def _next_stop(self) -> Floats:
-        until = np.minimum(self.reports.next_s, self.notices.next_s)
+        until = np.minimum(np.minimum(self.reports.next_s, self.notices.next_s), self.samples.next_s)
+        if self.scaling is not None:
+            until = np.minimum(until, self.scaling.next_tick_s)
         if self.live:
             until = np.minimum(until, self.firsts.next_after(self.now))
             if self.retrying is not None:
@@ -132,6 +160,8 @@ class CoupledGathering(Gathering):
         size = f.prompt[entry] - f.cached[entry]
         weight = size if self.fleet.routing.reads_kv else np.ones(entry.size, np.int64)
         replica, reason = self.gateway.send(tries, weight)
+        if self.scaling is not None:
+            self.scaling.came(tries.seed, reason == NO_REPLICA)
         reason[f.too_long[entry] & (reason == 0)] = TOO_LONG
         number = np.zeros(entry.size, np.int64)
         go = (reason == 0).nonzero()[0]
