@@ -1,0 +1,235 @@
+"""Fleets whose parts react to one another, against what is known of them: backlogs, retries, two choices, throttling.
+
+`tests/truth/fleet_oracles.csv` has the rows. Those about two choices are limits for many replicas; a fleet of 200 is
+within 3 % of them up to a load of 0.95. Beyond, 200 replicas have too little room for the limit to hold: at 0.99 only
+two of them are idle on average.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine import Scenario, simulate
+from engine.outcome import Result
+from engine.serving.coupled.buckets import Buckets
+from engine.serving.coupled.throttle import refusal_probability
+
+TABLE = Path(__file__).resolve().parent.parent / "truth" / "fleet_oracles.csv"
+STEPS = 1024
+"""Steps of a service, on average."""
+
+
+def rows(family: str) -> dict[str, dict[str, float]]:
+    """Known values by parameters (JSON) and quantity."""
+    found: dict[str, dict[str, float]] = {}
+    with TABLE.open(newline="") as file:
+        for row in csv.DictReader(file):
+            if row["name"] == family:
+                found.setdefault(row["params_json"], {})[row["quantity"]] = float(row["value"])
+    return found
+
+
+def single_servers(replicas: int, rate_rps: float, output: dict[str, Any], **sections: dict[str, Any]) -> Scenario:
+    """Replicas that serve one request at a time for as many steps of 1/1024 s as it has output tokens."""
+    document: dict[str, Any] = {
+        "traffic": {
+            "rate_rps": rate_rps,
+            "classes": [{"name": "all", "prompt_tokens": {"dist": "constant", "value": 1}, "output_tokens": output}],
+        },
+        "performance": {"kind": "linear", "overhead_s": 1.0 / STEPS},
+        "batching": {"max_num_seqs": 1, "max_num_batched_tokens": 1},
+        "fleet": {"replicas": replicas},
+        "slo": [],
+    }
+    for name, keys in sections.items():
+        document[name] = {**document.get(name, {}), **keys}
+    return Scenario.from_dict(document)
+
+
+EXPONENTIAL = {"dist": "geometric", "mean": STEPS}
+
+
+@pytest.mark.parametrize(("text", "known"), rows("Fluid_backlog").items())
+def test_a_backlog_grows_and_drains_as_a_fluid(text: str, known: dict[str, float]) -> None:
+    p = json.loads(text)
+    service, pace = {"dist": "constant", "value": 128}, {"overhead_s": 1.0 / (128 * p["cap"])}
+    plan = {"kind": "steps", "points": [[0.0, p["lam_peak"] / p["lam_after"]], [float(p["T"]), 1.0]]}
+    s = single_servers(
+        1,
+        p["lam_after"],
+        service,
+        traffic={"process": "deterministic", "shape": plan},
+        performance=pace,
+        run={"horizon_s": 4.0 * p["T"], "warmup_s": 0.0, "seeds": 1},
+    )
+    seen = simulate(s).requests
+    wait = seen.scheduled_s.fillna(np.inf) - seen.arrival_s
+    queue = [((seen.arrival_s <= t) & (seen.scheduled_s > t)).sum() for t in np.arange(0.0, 3.0 * p["T"], 0.5)]
+    peak = int(np.argmax(queue))
+    empty = next(i for i in range(peak, len(queue)) if queue[i] <= 1)
+    assert max(queue) == pytest.approx(known["peak_queue"], rel=0.02)
+    assert wait.max() == pytest.approx(known["max_FIFO_delay"], rel=0.02)
+    assert 0.5 * (empty - peak) == pytest.approx(known["drain_time_after_peak"], rel=0.02)
+    assert wait.sum() == pytest.approx(known["total_delay_area"], rel=0.02)
+
+
+def attempts_of(result: Result, since_s: float, until_s: float) -> pd.DataFrame:
+    """Attempts per request that first came in [since, until): how many, and the state of the last."""
+    seen = result.requests
+    early = (
+        seen[(seen.attempt == 0) & (seen.arrival_s >= since_s) & (seen.arrival_s < until_s)]
+        .set_index(["seed", "request"])
+        .index
+    )
+    mine = seen.set_index(["seed", "request"]).loc[early]
+    return mine.groupby(level=[0, 1]).agg(count=("attempt", "size"), last=("state", "last"))
+
+
+@pytest.mark.parametrize(("text", "known"), rows("Retry_amplification").items())
+def test_failures_multiply_attempts(text: str, known: dict[str, float]) -> None:
+    """One server that holds one request loses a / (1 + a) of what is offered; long waits keep attempts independent."""
+    p = json.loads(text)
+    retries = {"max_retries": p["max_retries"], "backoff_s": 20.0}
+    each = known["attempts_per_request"]
+    if p["p_fail"] == 1.0:
+        limit, rate = 0, 1.0
+    else:
+        limit, rate = 1, p["p_fail"] / (1 - p["p_fail"]) / each
+    s = single_servers(
+        1, rate, EXPONENTIAL, traffic={"client": retries}, admission={"max_outstanding": limit},
+        run={"horizon_s": 500.0, "warmup_s": 0.0, "seeds": 16},
+    )  # fmt: skip
+    found = attempts_of(simulate(s), 150.0, 350.0)
+    assert found["count"].mean() == pytest.approx(each, rel=0.02)
+    assert (found["last"] != "completed").mean() == pytest.approx(known["P_request_fails"], rel=0.03)
+
+
+@pytest.mark.parametrize(("text", "known"), rows("Retry_layers").items())
+def test_layers_multiply_attempts(text: str, known: dict[str, float]) -> None:
+    p = json.loads(text)
+    client = {"max_retries": p["attempts_per_layer"] - 1, "retry_layers": p["layers"], "backoff_s": 0.1}
+    s = single_servers(
+        1, 1.0, EXPONENTIAL, traffic={"client": client}, admission={"max_outstanding": 0},
+        run={"horizon_s": 100.0, "warmup_s": 0.0, "seeds": 1},
+    )  # fmt: skip
+    assert (attempts_of(simulate(s), 0.0, 70.0)["count"] == known["max_amplification"]).all()
+
+
+@pytest.mark.parametrize(("text", "known"), rows("SRE_adaptive_throttle").items())
+def test_clients_throttle_by_the_book(text: str, known: dict[str, float]) -> None:
+    p = json.loads(text)
+    found = refusal_probability(np.array([float(p["requests"])]), np.array([float(p["accepts"])]), p["K"])
+    assert found[0] == pytest.approx(known["P_reject_locally"], abs=1e-12)
+
+
+@given(
+    rate=st.floats(0.1, 20.0),
+    burst=st.integers(1, 30),
+    gaps=st.lists(st.floats(0.0, 3.0), min_size=1, max_size=60),
+    window=st.floats(0.0, 20.0),
+)
+@settings(max_examples=200, deadline=None)
+def test_no_window_lets_more_through_than_the_bucket_holds(
+    rate: float, burst: int, gaps: list[float], window: float
+) -> None:
+    bucket, times = Buckets(rate, burst, 1), np.cumsum(gaps)
+    passed = np.array([t for t in times if bucket.passes(np.array([0]), np.array([t]))[0]])
+    for start in passed:
+        assert ((passed >= start) & (passed <= start + window)).sum() <= burst + rate * window + 1e-6
+
+
+# -- many replicas -----------------------------------------------------------------------------------------------------
+
+
+def sojourn(policy: str, load: float, *, replicas: int = 200, **routing: Any) -> tuple[float, Result]:
+    """Mean time in the system of those that came in the second half, less the last tenth, and the run."""
+    horizon = 200.0 if load < 0.9 else 400.0
+    s = single_servers(
+        replicas, load * replicas, EXPONENTIAL, fleet={"routing": {"policy": policy, **routing}},
+        run={"horizon_s": horizon, "warmup_s": horizon / 4, "seeds": 4, "seed": 71},
+    )  # fmt: skip
+    result = simulate(s)
+    seen = result.requests
+    settled = seen[(seen.arrival_s > horizon / 4) & (seen.arrival_s < 0.85 * horizon)]
+    assert settled.finish_s.notna().mean() > 0.9999
+    return float((settled.finish_s - settled.arrival_s).mean()), result
+
+
+@pytest.mark.accept
+@pytest.mark.parametrize(("text", "known"), rows("PowerOfD_meanfield").items())
+def test_two_choices_are_near_their_limit(text: str, known: dict[str, float]) -> None:
+    p = json.loads(text)
+    if p["d"] > 2 or p["lam"] > 0.95:
+        pytest.skip("more than two choices aren't offered, and 200 replicas at 0.99 are far from the limit")
+    policy = "random" if p["d"] == 1 else "power_of_two"
+    mean, result = sojourn(policy, p["lam"], **({} if p["d"] == 1 else {"report_interval_s": 0.0}))
+    print(text, "W_mean", known["W_mean"], mean)
+    assert mean == pytest.approx(known["W_mean"], rel=0.03)
+    horizon = float(result.run.horizon_s[0])
+    counts = _occupancy(result.requests, np.linspace(horizon / 4, 0.95 * horizon, 200), 200)
+    for k in range(1, 6):
+        share = known.get(f"P(queue>={k})")
+        if share is not None and share > 1e-3:
+            found = float((counts >= k).mean())
+            print(f"  P(queue>={k})", share, found)
+            assert found == pytest.approx(share, rel=0.03)
+
+
+def _occupancy(seen: pd.DataFrame, times: np.ndarray, replicas: int) -> np.ndarray:
+    """(seeds * times * replicas,): requests in each replica at each time."""
+    found = []
+    for _, mine in seen.groupby("seed"):
+        came, left, where = (mine[name].to_numpy() for name in ("arrival_s", "left_s", "replica"))
+        for t in times:
+            inside = (came <= t) & ~(left <= t)
+            found.append(np.bincount(where[inside].astype(int), minlength=replicas))
+    return np.concatenate(found)
+
+
+@pytest.mark.accept
+def test_old_reports_make_the_shortest_queue_a_herd() -> None:
+    """Reports five service times old: the shortest queue is worse than no choice, two choices aren't (Mitzenmacher
+    2000, How useful is old information); what a router knows it has sent itself repairs it."""
+    old = {"report_interval_s": 5.0, "count_own_sends": False}
+    none, _ = sojourn("random", 0.8, replicas=50)
+    shortest, _ = sojourn("least_outstanding", 0.8, replicas=50, **old)
+    two, _ = sojourn("power_of_two", 0.8, replicas=50, **old)
+    known_shortest, _ = sojourn("least_outstanding", 0.8, replicas=50, report_interval_s=5.0)
+    known_two, _ = sojourn("power_of_two", 0.8, replicas=50, report_interval_s=5.0)
+    print("random", none, "shortest", shortest, "two", two, "counting sends", known_shortest, known_two)
+    assert shortest > 1.2 * none
+    assert two < none
+    assert known_shortest < none
+    assert known_two < none
+
+
+@pytest.mark.accept
+@pytest.mark.parametrize(("text", "known"), rows("Retry_metastable_meanfield").items())
+@pytest.mark.parametrize("above", [False, True])
+def test_retries_settle_where_the_model_says(text: str, known: dict[str, float], above: bool) -> None:
+    """From below and from above the tipping point; the trigger is a surge that ends."""
+    p = json.loads(text)
+    outer = sorted(value for name, value in known.items() if name.startswith("fixed_point"))
+    target = outer[-1] if above else outer[0]
+    client = {
+        "timeout_s": float(p["timeout"]), "on_timeout": "ignore", "max_retries": p["max_retries"], "backoff_s": 5.0,
+    }  # fmt: skip
+    surge = {"kind": "steps", "points": [[0.0, 4.0], [60.0, 1.0]]}
+    s = single_servers(
+        200, 200 * p["lam"], EXPONENTIAL, fleet={"routing": {"policy": "random"}},
+        traffic={"client": client, "shape": surge if above else {"kind": "steady"}},
+        run={"horizon_s": 600.0, "warmup_s": 0.0, "seeds": 1, "seed": 5},
+    )  # fmt: skip
+    seen = simulate(s).requests
+    late = float(((seen.arrival_s > 400.0) & (seen.arrival_s < 590.0)).sum()) / 190.0 / 200
+    print(text, "above" if above else "below", "model", target, "simulated", late)
+    assert late == pytest.approx(target, rel=0.05)
