@@ -62,8 +62,14 @@ class Fleet:
 
     @property
     def places(self) -> int:
-        """Replicas that may be there at once, those that still finish their work included."""
-        return self.replicas if self.autoscaler is None else 2 * max(self.replicas, self.autoscaler.max_replicas)
+        """Replicas that may be there at once, those that still finish their work included.
+
+        Where so many still do that there is no place for all that are wanted, the rest is ordered at a later tick.
+        """
+        if self.autoscaler is None:
+            return self.replicas
+        most = max(self.replicas, self.autoscaler.max_replicas)
+        return most + most // 2 + 1
 
     @classmethod
     def of(cls, s: Scenario, model: ReplicaModel) -> Fleet:

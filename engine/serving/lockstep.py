@@ -52,10 +52,11 @@ class Lockstep:
         self.kv = KV_POLICIES[lanes.kv_policy](lanes, self.s, self.book)
         self.policy = POLICIES[lanes.policy](lanes, self.s, self.book, self.queue, self.kv)
         self.patience = Patience(self.s, self.book, self.queue, self.policy) if lanes.deadlines.while_running else None
-        self.log = LogWriter(sink)
-        self.round = 0
-        # Lanes that stop now and then do; and one may find that everybody whose turn it was has been dropped.
+        # Lanes that stop now and then have nothing to do in a round; and so has one that finds that everybody whose
+        # turn it was has been dropped.
         self.may_be_idle = lanes.fed is not None or lanes.codel is not None
+        self.log = LogWriter(sink, empty=self.may_be_idle)
+        self.round = 0
 
     def run(self) -> Served:
         """Advance every lane to its end."""
@@ -152,10 +153,7 @@ class Lockstep:
             self._cut(w, i, d, slope, k, t1)
         decoding = w.n if w.gaps is None else w.gaps
         more = () if w.standing is None else (w.standing,)
-        columns = (s.lane, s.t, d, slope, k, decoding, worked, tokens, s.held, limit, *more)
-        if self.may_be_idle and np.count_nonzero(k) < k.size:
-            columns = tuple(column[k > 0] for column in columns)
-        self.log.add(*columns)
+        self.log.add(s.lane, s.t, d, slope, k, decoding, worked, tokens, s.held, limit, *more)
         if isinstance(queue, CheckedQueue) and queue.shedding is not None:
             queue.shedding.watch(w, limit, s.t, d, slope, k)
         queue.arrive(t1)

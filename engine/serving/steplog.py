@@ -23,6 +23,7 @@ _COLUMNS: tuple[tuple[str, type[np.generic]], ...] = (
     ("limit", np.int8),
     ("stalled", np.int32),
 )
+_STEPS = [name for name, _ in _COLUMNS].index("k")
 _PACK_ROUNDS, _PACK_ENTRIES = 4096, 1 << 16
 """When to pack: soon enough that the rounds' arrays stay in the cache and their memory is used again."""
 
@@ -37,8 +38,9 @@ class LogWriter:
     Pieces go to ``sink`` in order of round. The engine must not write into an array after handing it over.
     """
 
-    def __init__(self, sink: Sink) -> None:
-        self._sink = sink
+    def __init__(self, sink: Sink, empty: bool = False) -> None:
+        """``empty``: some entries have no steps, and are left out."""
+        self._sink, self._empty = sink, empty
         self._open: list[tuple[NDArray[Any], ...]] = []
         self._entries = 0
 
@@ -59,4 +61,8 @@ class LogWriter:
             np.concatenate([entry[c] for entry in self._open], out=packed, casting="same_kind")
             columns.append(packed)
         self._open, self._entries = [], 0
+        if self._empty:
+            some = (columns[_STEPS] > 0).nonzero()[0]
+            if some.size < columns[_STEPS].size:
+                columns = [column.take(some) for column in columns]
         self._sink(StepLog(*columns))

@@ -56,6 +56,24 @@ def with_cap() -> dict[str, Any]:
     return {**workload(4, 64), "admission": {"max_outstanding": 64}}
 
 
+def fleet_jsq() -> dict[str, Any]:
+    """Workload W on eight replicas behind a router that looks at their load every 0.1 s."""
+    scenario = workload(8, 8)
+    scenario["fleet"]["routing"] = {"policy": "least_outstanding"}
+    return scenario
+
+
+def autoscale_hour() -> dict[str, Any]:
+    """An hour of workload W's requests, 3/s a replica, that needs 2 to 12 replicas; Kubernetes' HPA on the rate."""
+    scenario = workload(1, 8)
+    points = [[0.0, 1.0], [600.0, 2.0], [1200.0, 4.0], [2100.0, 6.0], [3000.0, 2.0]]
+    scenario["traffic"] |= {"rate_rps": 6.0, "shape": {"kind": "steps", "points": points}}
+    scenario["fleet"]["replicas"] = 2
+    scenario["autoscaler"] = {"policy": "hpa", "metric": "rate", "target": 3.0, "min_replicas": 2, "max_replicas": 12}
+    scenario["run"] = {"horizon_s": 3600.0, "warmup_s": 0, "seeds": 8}
+    return scenario
+
+
 def constant(value: int) -> dict[str, Any]:
     """A length that never varies, tokens."""
     return {"dist": "constant", "value": value}
@@ -105,6 +123,8 @@ CASES: dict[str, Callable[[], dict[str, Any]]] = {
     "deadline": with_deadline,
     "two_classes": with_classes,
     "cap": with_cap,
+    "fleet_jsq": fleet_jsq,
+    "autoscale_hour": autoscale_hour,
 }
 
 

@@ -31,12 +31,12 @@ class Gateway:
         self._buckets = None if fleet.rate_limit is None else Buckets(*fleet.rate_limit, count)
         self.taking: tuple[Floats, Floats] | None = None
         """(seeds, replicas) each: from when on and until when replicas take requests; ``None``: always."""
-        self._all = np.ones((count, replicas), np.bool_)
+        self._all = np.ones(replicas, np.bool_)
 
     def routable(self, seed: Ints, now: Floats) -> Bools:
         """(n, replicas): which replicas of each of ``seed`` (n,) take requests at ``now`` (n,)."""
         if self.taking is None:
-            return self._all[: seed.size]
+            return np.broadcast_to(self._all, (seed.size, self._all.size))
         at, (since, until) = now[:, None], self.taking
         return np.asarray((since[seed] <= at) & (at < until[seed]), np.bool_)
 
@@ -50,6 +50,10 @@ class Gateway:
             refused = self.throttling.refused(tries.seed, self._uniforms.of(tries.seed, tries.request, tries.attempt))
             reason[refused] = THROTTLED
             passed = passed[~refused]
+        if self._buckets is None and not self.router.routing.load_aware:
+            seed = tries.seed[passed]
+            replica[passed] = self.router.choose_many(seed, self.routable(seed, tries.time_s[passed]))
+            passed = passed[:0]
         for at in _one_a_seed(tries.seed, passed):
             if self._buckets is not None:
                 passes = self._buckets.passes(tries.seed[at], tries.time_s[at])

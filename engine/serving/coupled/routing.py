@@ -49,6 +49,22 @@ class Draws:
     def _more(self, i: int) -> Floats:
         return self._streams[i].random(_BLOCK * self._each).reshape(_BLOCK, self._each)
 
+    def take_many(self, count: Ints) -> Floats:
+        """(n, each): the next ``count`` (seeds,) of every seed, seed after seed."""
+        found = []
+        for i in count.nonzero()[0].tolist():
+            left = int(count[i])
+            while left:
+                if self._used[i] == _BLOCK:
+                    self._block[i] = self._more(i)
+                    self._used[i] = 0
+                begin = int(self._used[i])
+                end = min(begin + left, _BLOCK)
+                found.append(self._block[i, begin:end].copy())
+                self._used[i] = end
+                left -= end - begin
+        return np.concatenate(found)
+
     def take(self, seed: Ints) -> Floats:
         """(n, each): for one attempt of each of ``seed`` (n,), no repeats."""
         for i in seed[self._used[seed] == _BLOCK]:
@@ -94,6 +110,23 @@ class Router:
         if self.routing.load_aware and self.routing.count_own_sends:
             self.sent[seed, replica] += weight
         return replica
+
+    def choose_many(self, seed: Ints, routable: Bools) -> Ints:
+        """As ``choose``, for any number of attempts in order of (seed, time), by a policy that doesn't look at load."""
+        some = routable.any(axis=1)
+        chosen, at, can = np.full(seed.size, -1, np.int64), seed[some], routable[some]
+        if not at.size:
+            return chosen
+        count = np.bincount(at, minlength=self.turn.size)
+        nth = np.arange(at.size) - np.searchsorted(at, at)
+        if self._policy.uniforms:
+            uniforms = self._draws.take_many(count)
+            place = (uniforms[:, 0] * can.sum(axis=1)).astype(np.int64)
+        else:
+            place = (self.turn[at] + nth) % can.sum(axis=1)
+        self.turn += count
+        chosen[some] = _nth(can, place)
+        return chosen
 
     def load(self, seed: Ints) -> Floats:
         """(n, replicas): what the router of each of ``seed`` believes."""

@@ -12,7 +12,7 @@ from engine.serving.autoscalers import Controller, Reading, controller
 from engine.serving.lanes import Bools, Floats, Ints
 from engine.traffic import stream
 
-SAMPLES_A_WINDOW = 12
+SAMPLES_A_WINDOW = 4
 """How often a metric is looked at in the time that it is averaged over."""
 
 
