@@ -19,13 +19,15 @@ class Chunked(Policy):
     def choose(self) -> Work:
         """The work of the next step of each lane."""
         w = self._work(self.s.decoding())
-        if self.s.partial:
-            self._continue_partial(w, self.s.partly())
+        partly = self.s.partly() if self.s.partial else None
+        if partly is not None:
+            self._continue_partial(w, partly)
         i = self.kv.overflowing(w)
         if i.size:
             self._preempt(w, i)
-        if self.s.partial:
-            self._settle_partial(w)
+            partly = self.s.partly() if self.s.partial else None
+        if partly is not None:
+            self._settle_partial(w, partly)
         self._admit(w)
         return w
 
@@ -41,10 +43,9 @@ class Chunked(Policy):
             c.pairs[i] = q * ctx + (q * (q + 1) >> 1)
         c.k_max[i] = np.maximum((left - 1) // q, 1)  # whole chunks before the one that finishes the prompt
 
-    def _settle_partial(self, w: Work) -> None:
+    def _settle_partial(self, w: Work, i: Ints) -> None:
         """Requests whose last chunk this is will decode from the next step on; the others go on reading."""
         s = self.s
-        i = s.partly()
         if not i.size:
             return
         q = w.open().q.take(i)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from .book import Book
 from .checked import CheckedQueue
-from .lanes import Floats, Ints, Lanes
+from .lanes import Bools, Floats, Ints, Lanes
 from .queue import Queue
 from .state import LaneState
 
@@ -105,6 +105,10 @@ class PlainInbox(Queue):
         assert self.s.active is not None
         self.wait &= self.s.active
 
+    def look_again(self, i: Bools) -> None:
+        """Lanes ``i`` (lanes,) have moved to their next arrival."""
+        self.wait |= i
+
     def refusals(self, number: Ints) -> NDArray[np.int8]:
         """(n,): nobody is refused."""
         return np.zeros(number.size, np.int8)
@@ -176,6 +180,10 @@ class Inbox(CheckedQueue):
         self.last[row] = first + size
         self._make_room(row, size)
         return number
+
+    def look_again(self, i: Bools) -> None:
+        """Lanes ``i`` (lanes,) have moved to their next arrival."""
+        self.look()
 
     def refusals(self, number: Ints) -> NDArray[np.int8]:
         """(n,): reason of each that was refused, else 0."""

@@ -138,19 +138,17 @@ class Lockstep:
         if w.stalled is not None:
             k[w.stalled] = 1
         self.kv.steps_left(w, tokens, k)
-        if s.active is not None:
-            k = np.where(s.active, k, 0)
         if self.may_be_idle:
-            k[tokens == 0] = 0
+            k *= tokens > 0
         t1 = end_of(s.t, d, slope, k)
         change = self._next_change()
         i = ((t1 > change) & (k > 1)).nonzero()[0]
         if i.size:
             t, di, si = s.t.take(i), d.take(i), slope.take(i)
             k[i], t1[i] = steps_to(t, di, si, k.take(i), change.take(i))
-        i = ((t1 > s.hz) & (k > 0)).nonzero()[0]
+        i = (t1 > s.hz).nonzero()[0]
         if i.size:
-            self._cut(w, i, d, slope, k, t1)
+            self._cut(w, i[k.take(i) > 0], d, slope, k, t1)
         decoding = w.n if w.gaps is None else w.gaps
         more = () if w.standing is None else (w.standing,)
         self.log.add(s.lane, s.t, d, slope, k, decoding, worked, tokens, s.held, limit, *more)

@@ -76,7 +76,7 @@ class Windowed(Lockstep):
                 comes = idle & (queue.ta < self.until)
                 s.t = np.where(comes, queue.ta, s.t)
                 s.active &= ~idle | comes
-                queue.look()
+                queue.look_again(comes)
                 if np.count_nonzero(comes & ~queue.wait):
                     continue  # that arrival was refused
             self.policy.prepare()
