@@ -134,7 +134,7 @@ def run_fleet(fleet: Fleet, requests: Sequence[Requests], first_seed: int, sink:
     if fleet.coupled:
         coupled = CoupledGathering(fleet, requests, first_seed, sink)
         run = _gathered(fleet, coupled, [coupled.run()], [0])
-        return run if coupled.scaling is None else replace(run, lives=coupled.scaling.lives())
+        return replace(run, lives=coupled.lives(run.attempts, run.horizon_s))
     gathering = OpenGathering(fleet, requests)
     gathering.route(first_seed)
     served, before = [], []

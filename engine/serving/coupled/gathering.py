@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.serving.attempts import Attempts
 from engine.serving.gathering import Gathering
 from engine.serving.inbox import Leavers
 from engine.serving.lanes import UNLIMITED, Deadlines, Fed, Floats, Ints, Served
@@ -19,10 +20,14 @@ from engine.traffic import Requests
 from .clock import Grid, noticing_s
 from .gateway import Gateway
 from .retries import Retrying, Tries
-from .scaling import Levels, Scaling
+from .scaling import Levels, Lives, Scaling
 
 if TYPE_CHECKING:
     from engine.serving.fleet import Fleet
+
+
+QUEUE_EVERY_S = 1.0
+"""How close the moments are at which a scaled fleet's queue is known."""
 
 
 class CoupledGathering(Gathering):
@@ -55,7 +60,8 @@ class CoupledGathering(Gathering):
             self.engine.queue.leavers = Leavers()
         self.sent: list[_Sent] = []
         self._late: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty(0))
-        self._of_number = np.zeros((3, self.engine.book.total), np.int64)  # seed, request, attempt
+        self._of_number = np.zeros((4, self.engine.book.total), np.int64)  # seed, request, attempt, replica
+        self._present, self._sampled_s = np.empty(0, np.int64), 0.0  # for the autoscaler: who was there when it looked
 
     def _noticing_s(self, report_interval_s: float | None) -> float:
         fleet = self.fleet
@@ -120,15 +126,34 @@ class CoupledGathering(Gathering):
         if self.samples.due(self.now).any() or ticks:
             engine, shape = self.engine, (self.seeds, self.replicas)
             outstanding = engine.outstanding()
+            present, waiting = self._means(now)
             levels = Levels(
                 outstanding.reshape(shape),
-                (outstanding - engine.running()).reshape(shape),
+                present.reshape(shape),
+                waiting.reshape(shape),
                 engine.kv_held().reshape(shape),
                 engine.busy_until().reshape(shape),
             )
             scaling.sample(now, levels, engine.s.t.reshape(shape))
         if ticks:
             scaling.tick(now)
+
+    def _means(self, now: float) -> tuple[Floats, Floats]:
+        """(lanes,): requests in each replica, and of these those not begun, averaged over the time since the last
+        sample."""
+        number, book, since = self._present, self.engine.book, self._sampled_s
+        left = np.fmin(book.finish[number], book.dropped[number]) if book.dropped.size else book.finish[number]
+        left = np.where(self.engine.queue.refusals(number) > 0, np.fmin(left, book.arrival[number]), left)
+        begin, end = np.maximum(book.arrival[number], since), np.fmin(left, now)
+        begun = np.fmin(book.scheduled[number], end)
+        seed, _, _, replica = self._of_number[:, number]
+        lane, count = seed * self.replicas + replica, self.seeds * self.replicas
+        passed = max(now - since, 1e-9)
+        self._present, self._sampled_s = number[~(left <= now)], now
+        return (
+            np.bincount(lane, np.maximum(end - begin, 0.0), count) / passed,
+            np.bincount(lane, np.maximum(begun - begin, 0.0), count) / passed,
+        )
 
     def _next_stop(self) -> Floats:
         until = np.minimum(np.minimum(self.reports.next_s, self.notices.next_s), self.samples.next_s)
@@ -179,7 +204,9 @@ class CoupledGathering(Gathering):
         if number[-1] >= self._of_number.shape[1]:
             more = max(int(number[-1]) + 1, 2 * self._of_number.shape[1]) - self._of_number.shape[1]
             self._of_number = np.pad(self._of_number, ((0, 0), (0, more)))
-        self._of_number[:, number] = tries.seed, tries.request, tries.attempt
+        self._of_number[:, number] = tries.seed, tries.request, tries.attempt, replica
+        if self.scaling is not None:
+            self._present = np.concatenate([self._present, number])
         if self.impatience is not None:
             self.impatience.watch(number, tries.time_s)
         return number
@@ -208,7 +235,7 @@ class CoupledGathering(Gathering):
         number, when = number[failed], when[failed]
         if self.impatience is not None:
             number, when = self.impatience.first_to_fail(book, queue.refusals, number, when, self._now_of)
-        self.retrying.failed(Tries(when, *self._of_number[:, number]))
+        self.retrying.failed(Tries(when, *self._of_number[:3, number]))
 
     def _now_of(self, number: Ints) -> Floats:
         return np.asarray(self.now[self._of_number[0, number]])
@@ -221,6 +248,18 @@ class CoupledGathering(Gathering):
             self.gateway.throttling.count(sent.tries, sent.number, ~refused)
         if self.retrying is not None:
             self.retrying.failed(sent.tries.at(refused & (reason != TOO_LONG)))
+
+    def lives(self, attempts: Attempts, horizon_s: Floats) -> Lives | None:
+        """When replicas came and went, and the queue over time; ``None`` without an autoscaler."""
+        if self.scaling is None:
+            return None
+        time = np.arange(0.0, float(horizon_s.max(initial=0.0)) + QUEUE_EVERY_S, QUEUE_EVERY_S)
+        queue = np.zeros((time.size, self.seeds), np.int64)
+        until = np.fmin(attempts.scheduled_s, attempts.left_s)
+        for i, (lo, hi) in enumerate(zip(attempts.seed_start, attempts.seed_start[1:], strict=False)):
+            came, gone = np.sort(attempts.arrival_s[lo:hi]), np.sort(until[lo:hi])
+            queue[:, i] = np.searchsorted(came, time, side="right") - np.searchsorted(gone, time, side="right")
+        return self.scaling.lives(time, queue)
 
     # -- afterwards ----------------------------------------------------------------------------------------------------
 

@@ -18,10 +18,12 @@ SAMPLES_A_WINDOW = 4
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """The fleet at one instant; all (seeds, replicas)."""
+    """The fleet at one instant, and since the last look at it; all (seeds, replicas)."""
 
     outstanding: Ints
-    waiting: Ints
+    mean_outstanding: Floats
+    """Averaged over the time since the last look."""
+    mean_waiting: Floats
     kv_held: Ints
     busy_s: Floats
     """Seconds in steps since the run began."""
@@ -45,9 +47,9 @@ class Lives:
     wanted: Ints
     """and how many replicas were wanted, starting ones included."""
     sample_s: Floats
-    """(samples,): when queues were looked at."""
+    """(samples,): moments, close to each other,"""
     queue: Ints
-    """(samples, seeds): requests that waited in all replicas then."""
+    """(samples, seeds): and how many requests waited then that had not been begun."""
 
 
 @dataclass(slots=True)
@@ -56,7 +58,6 @@ class _Samples:
 
     time_s: list[float] = field(default_factory=list)
     total: list[Floats] = field(default_factory=list)
-    queue: list[Ints] = field(default_factory=list)
 
     def mean(self, since_s: float) -> Floats:
         """Average of the totals seen after ``since_s``; of the last one where there is none."""
@@ -113,7 +114,6 @@ class Scaling:
         passed = now - (self.samples.time_s[-1] if self.samples.time_s else 0.0)
         self.samples.time_s.append(now)
         self.samples.total.append(self._total(now, levels, max(passed, 1e-9)))
-        self.samples.queue.append(levels.waiting.sum(axis=1))
         self._busy = levels.busy_s
         self._arrived, self._unserved = np.zeros((2, self._arrived.size), np.int64)
 
@@ -121,9 +121,9 @@ class Scaling:
         """(seeds,): the metric summed over ready replicas, and whatever found none."""
         counts = (self.ready <= now) & (self.drain > now)
         each: dict[str, Callable[[], Floats | Ints]] = {
-            "outstanding": lambda: levels.outstanding,
-            "queue": lambda: levels.waiting,
-            "running": lambda: levels.outstanding - levels.waiting,
+            "outstanding": lambda: levels.mean_outstanding,
+            "queue": lambda: levels.mean_waiting,
+            "running": lambda: levels.mean_outstanding - levels.mean_waiting,
             "kv_usage": lambda: levels.kv_held / (self.kv_capacity or np.inf),
             "utilization": lambda: (levels.busy_s - self._busy) / passed_s,
         }
@@ -183,8 +183,8 @@ class Scaling:
         for times in (self.ordered, self.ready, self.drain):
             times[place] = np.inf
 
-    def lives(self) -> Lives:
-        """Everything that came and went."""
+    def lives(self, sample_s: Floats, queue: Ints) -> Lives:
+        """Everything that came and went; ``queue`` (samples, seeds) are the requests that waited at ``sample_s``."""
         here = np.isfinite(self.ordered).nonzero()
         present = [
             (int(i), int(j), *(float(times[i, j]) for times in (self.ordered, self.ready, self.drain)), np.inf)
@@ -198,6 +198,6 @@ class Scaling:
             tick_seed=np.tile(np.arange(count), len(self._ticks)),
             tick_s=np.repeat([at for at, _ in self._ticks], count),
             wanted=np.array([wish for _, wishes in self._ticks for wish in wishes], np.int64),
-            sample_s=np.array(self.samples.time_s),
-            queue=np.array(self.samples.queue, np.int64).reshape(len(self.samples.time_s), count),
+            sample_s=sample_s,
+            queue=queue,
         )  # fmt: skip
