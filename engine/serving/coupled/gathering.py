@@ -52,6 +52,8 @@ class CoupledGathering(Gathering):
         self.live = routing.load_aware and not routing.report_interval_s
         interval = routing.report_interval_s if routing.load_aware else None
         self.reports = Grid(interval or np.inf, self.seeds)
+        d = fleet.deadlines
+        self.patience_s = min(d.timeout_s, d.ttft_timeout_s) if fleet.ignores_clients else np.inf
         self.samples = Grid(np.inf if self.scaling is None else self.scaling.sample_every_s, self.seeds)
         self.notices = Grid(self._noticing_s(interval), self.seeds)
         self.now: Floats = np.zeros(self.seeds)
@@ -227,7 +229,8 @@ class CoupledGathering(Gathering):
         number, when = number[~later], when[~later]
         failed = queue.refusals(number) == CODEL
         if self.gateway.throttling is not None:
-            self.gateway.throttling.refuse(number[failed])
+            patient = when < book.arrival[number] + self.patience_s  # who had given up before isn't refused
+            self.gateway.throttling.refuse(number[failed & patient])
         if self.retrying is None:
             return
         if book.dropped.size:
@@ -381,13 +384,15 @@ class _Impatience:
         if dropped.size:
             by_number = np.argsort(number)
             place = np.searchsorted(number, dropped, sorter=by_number)
-            known = (place < number.size).nonzero()[0]
-            mine = by_number[place[known]]
-            same = number[mine] == dropped[known]
-            gone[mine[same]] = when[known[same]]
+            inside = (place < number.size).nonzero()[0]
+            mine = by_number[place[inside]]
+            same = number[mine] == dropped[inside]
+            gone[mine[same]] = when[inside[same]]
         at = np.minimum(at, gone)
-        failed = at < np.inf
-        settled = failed | (finish < last) & (first < ttft) | (refusals(number) > 0)
+        reason = refusals(number)
+        known = (reason > 0) & (reason != CODEL)  # refused at their arrival
+        failed = (at < np.inf) & ~known
+        settled = failed | (finish < last) & (first < ttft) | (reason > 0)
         settled |= (ttft <= now) & (last <= now)
         result = number[failed], at[failed]
         self._number, self._arrival = number[~settled], arrival[~settled]

@@ -12,7 +12,7 @@ from engine.serving.coupled.clock import noticing_s
 from engine.serving.coupled.scaling import Scaling
 
 SURGE = {"kind": "spike", "at_s": 100.0, "factor": 2.5, "rise_s": 5.0, "hold_s": 40.0, "fall_s": 5.0}
-IMPATIENT = {"ttft_timeout_s": 15.0, "max_retries": 2, "backoff_s": 1.0}
+IMPATIENT = {"ttft_timeout_s": 8.0, "max_retries": 2, "backoff_s": 1.0}
 LONG = [
     {
         "name": "all",
