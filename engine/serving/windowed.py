@@ -50,11 +50,6 @@ class Windowed(Lockstep):
         s = self.s
         return s.running + self.queue.waiting() + np.where(s.t > self.until, s.gone, 0)
 
-    def running(self) -> Ints:
-        """(lanes,): requests running at the end of the window."""
-        s = self.s
-        return s.running + np.where(s.t > self.until, s.gone, 0)
-
     def kv_held(self) -> Ints:
         """(lanes,): KV tokens held at the end of the window."""
         s = self.s

@@ -6,21 +6,23 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.serving.attempts import Attempts
 from engine.serving.gathering import Gathering
 from engine.serving.inbox import Leavers
-from engine.serving.lanes import UNLIMITED, Deadlines, Fed, Floats, Ints, Served
+from engine.serving.lanes import Fed, Floats, Ints, Served
 from engine.serving.states import CODEL, NO_REPLICA, TOO_LONG
 from engine.serving.steplog import Sink
 from engine.serving.windowed import Windowed
 from engine.traffic import Requests
 
 from .clock import Grid, noticing_s
+from .firsts import Firsts
 from .gateway import Gateway
+from .impatience import Impatience
 from .retries import Retrying, Tries
 from .scaling import Levels, Lives, Scaling
+from .sent import Sent
 
 if TYPE_CHECKING:
     from engine.serving.fleet import Fleet
@@ -36,7 +38,7 @@ class CoupledGathering(Gathering):
     def __init__(self, fleet: Fleet, requests: Sequence[Requests], first_seed: int, sink: Sink) -> None:
         sizes = np.array([r.arrival_s.size for r in requests], np.int64)
         super().__init__(fleet, np.concatenate([[0], np.cumsum(sizes)]))
-        self.firsts = _Firsts(fleet, requests, self.seed_start)
+        self.firsts = Firsts(fleet, requests, self.seed_start)
         self.seeds, self.replicas = sizes.size, fleet.places
         self.end_s = np.inf if fleet.horizon_s is None else fleet.horizon_s
         names = [first_seed + i for i in range(self.seeds)]
@@ -47,7 +49,7 @@ class CoupledGathering(Gathering):
             self.scaling = Scaling(scaler, names, fleet.replicas, self.replicas, capacity)
             self.gateway.taking = self.scaling.taking
         self.retrying = Retrying(fleet.retries, names, sizes, self.end_s) if fleet.retries.most else None
-        self.impatience = _Impatience(fleet.deadlines) if fleet.ignores_clients and fleet.retries.most else None
+        self.impatience = Impatience(fleet.deadlines) if fleet.ignores_clients and fleet.retries.most else None
         routing = fleet.routing
         self.live = routing.load_aware and not routing.report_interval_s
         interval = routing.report_interval_s if routing.load_aware else None
@@ -60,7 +62,7 @@ class CoupledGathering(Gathering):
         self.engine = Windowed(self._empty_lanes(), sink)
         if self.retrying is not None or self.gateway.throttling is not None:
             self.engine.queue.leavers = Leavers()
-        self.sent: list[_Sent] = []
+        self.sent: list[Sent] = []
         self._late: tuple[Ints, Floats] = (np.empty(0, np.int64), np.empty(0))
         self._of_number = np.zeros((4, self.engine.book.total), np.int64)  # seed, request, attempt, replica
         self._present, self._sampled_s = np.empty(0, np.int64), 0.0  # for the autoscaler: who was there when it looked
@@ -89,7 +91,6 @@ class CoupledGathering(Gathering):
 
     def run(self) -> Served:
         """Serve everybody; returns what the replicas say."""
-        # Reports before the first arrival say that nobody is there.
         while True:
             self._decide()
             until = self._next_stop()
@@ -196,7 +197,7 @@ class CoupledGathering(Gathering):
             lane = tries.seed[go] * self.replicas + replica[go]
             go = go[np.argsort(lane, kind="stable")]
             number[go] = self._feed(tries.at(go), entry[go], replica[go])
-        self.sent.append(_Sent(tries, entry, replica, number, reason))
+        self.sent.append(Sent(tries, entry, replica, number, reason))
 
     def _feed(self, tries: Tries, entry: Ints, replica: Ints) -> Ints:
         f, lane = self.firsts, tries.seed * self.replicas + replica
@@ -243,7 +244,7 @@ class CoupledGathering(Gathering):
     def _now_of(self, number: Ints) -> Floats:
         return np.asarray(self.now[self._of_number[0, number]])
 
-    def _tell_refused(self, sent: _Sent) -> None:
+    def _tell_refused(self, sent: Sent) -> None:
         """Clients of those who were refused at their arrival know it at once."""
         reason = np.where(sent.number > 0, self.engine.queue.refusals(sent.number), sent.reason)
         refused = (reason > 0) & (reason != CODEL)
@@ -268,7 +269,7 @@ class CoupledGathering(Gathering):
 
     def _settle(self, served: Served) -> None:
         """Every attempt's facts and outcome, in order of (seed, request, attempt)."""
-        joined = _Sent.joined(self.sent)
+        joined = Sent.joined(self.sent)
         tries = joined.tries
         order = np.lexsort((tries.attempt, tries.request, tries.seed))
         tries, entry = tries.at(order), joined.entry[order]
@@ -285,115 +286,3 @@ class CoupledGathering(Gathering):
         self.refuse((reason > 0).nonzero()[0], reason[reason > 0])
         fed = (number > 0).nonzero()[0]
         self.take(served, number[fed], fed)
-
-
-class _Sent:
-    """One window's attempts and where they went."""
-
-    def __init__(self, tries: Tries, entry: Ints, replica: Ints, number: Ints, reason: NDArray[np.int8]) -> None:
-        self.tries, self.entry, self.replica, self.number, self.reason = tries, entry, replica, number, reason
-        self.told = False
-
-    @classmethod
-    def joined(cls, windows: list[_Sent]) -> _Sent:
-        """All windows as one."""
-        if not windows:
-            none = np.empty(0, np.int64)
-            return cls(Tries.none(), none, none, none, np.empty(0, np.int8))
-        tries = Tries(*(np.concatenate([getattr(w.tries, name) for w in windows]) for name in Tries.__slots__))
-        columns = ("entry", "replica", "number", "reason")
-        return cls(tries, *(np.concatenate([getattr(w, name) for w in windows]) for name in columns))
-
-
-class _Firsts:
-    """First attempts of every seed end to end, and how many have come."""
-
-    def __init__(self, fleet: Fleet, requests: Sequence[Requests], seed_start: Ints) -> None:
-        self.start, self.taken = seed_start, np.zeros(seed_start.size - 1, np.int64)
-        self.arrival: Floats = np.concatenate([[], *(r.arrival_s for r in requests)])
-        self.prompt, self.output, self.cached = (
-            np.concatenate([np.empty(0, np.int64), *(getattr(r, name).astype(np.int64) for r in requests)])
-            for name in ("prompt_tokens", "output_tokens", "cached_prefix_tokens")
-        )
-        reserved = fleet.batching.reserve_output_tokens
-        if reserved is not None:
-            self.output = np.minimum(self.output, reserved)
-        self.class_id = np.concatenate([r.class_id for r in requests]).astype(np.int16)
-        self.priority = np.concatenate([r.priority for r in requests]).astype(np.int32)
-        self.class_names = requests[0].class_names
-        urgency, rank = np.unique(self.priority, return_inverse=True)
-        self.urgencies, self.rank = max(int(urgency.size), 1), rank.astype(np.int64)
-        kv, context = fleet.model.kv_capacity_tokens or UNLIMITED, fleet.model.context_limit or UNLIMITED
-        answer = self.output if reserved is None else reserved
-        self.too_long = (self.prompt + answer > kv) | (self.prompt + self.output > context)
-        # A row a seed, padded with infinity, so that the next arrival is always there to look at.
-        most = int(np.diff(seed_start).max(initial=0)) + 1
-        self._times = np.full((self.taken.size, most), np.inf)
-        for i, row in enumerate(self._times):
-            row[: seed_start[i + 1] - seed_start[i]] = self.arrival[seed_start[i] : seed_start[i + 1]]
-
-    def left(self) -> bool:
-        """Whether any is still to come."""
-        return bool((self.taken < np.diff(self.start)).any())
-
-    def next_after(self, now: Floats) -> Floats:
-        """(seeds,): when the next comes after ``now`` (seeds,), seconds."""
-        at, rows = self.taken.copy(), np.arange(self.taken.size)
-        while True:
-            found = self._times[rows, at]
-            same = found <= now
-            if not np.count_nonzero(same):
-                return np.asarray(found)
-            at += same
-
-    def take(self, until: Floats) -> Tries:
-        """Those that come before ``until`` (seeds,)."""
-        first = self.taken
-        at = [
-            row.searchsorted(end) if row[begin] < end else begin
-            for row, begin, end in zip(self._times, first.tolist(), until.tolist(), strict=True)
-        ]
-        self.taken = np.array(at, np.int64)
-        count = self.taken - first
-        seed = np.repeat(np.arange(first.size), count)
-        request = np.arange(seed.size) - np.repeat(np.cumsum(count) - count, count) + first[seed]
-        return Tries(self._times[seed, request], seed, request, np.zeros(seed.size, np.int64))
-
-
-class _Impatience:
-    """When clients give up whom the server doesn't hear: at their deadlines, wherever their requests are."""
-
-    def __init__(self, deadlines: Deadlines) -> None:
-        self.deadlines = deadlines
-        self._number, self._arrival = np.empty(0, np.int64), np.empty(0)
-        self._failed: set[int] = set()
-
-    def watch(self, number: Ints, arrival: Floats) -> None:
-        """These attempts have been sent."""
-        self._number = np.concatenate([self._number, number])
-        self._arrival = np.concatenate([self._arrival, arrival])
-
-    def first_to_fail(self, book: Any, refusals: Any, dropped: Ints, when: Floats, now_of: Any) -> tuple[Ints, Floats]:
-        """Whose client has given up by now, or sees that the server has (``dropped`` at ``when``), and since when."""
-        d, number, arrival = self.deadlines, self._number, self._arrival
-        now, first, finish = now_of(number), book.first[number], book.finish[number]
-        ttft, last = arrival + d.ttft_timeout_s, arrival + d.timeout_s
-        late_ttft, late = (ttft <= now) & ~(first < ttft), (last <= now) & ~(finish < last)
-        at = np.minimum(np.where(late_ttft, ttft, np.inf), np.where(late, last, np.inf))
-        gone = np.full(number.size, np.inf)
-        if dropped.size:
-            by_number = np.argsort(number)
-            place = np.searchsorted(number, dropped, sorter=by_number)
-            inside = (place < number.size).nonzero()[0]
-            mine = by_number[place[inside]]
-            same = number[mine] == dropped[inside]
-            gone[mine[same]] = when[inside[same]]
-        at = np.minimum(at, gone)
-        reason = refusals(number)
-        known = (reason > 0) & (reason != CODEL)  # refused at their arrival
-        failed = (at < np.inf) & ~known
-        settled = failed | (finish < last) & (first < ttft) | (reason > 0)
-        settled |= (ttft <= now) & (last <= now)
-        result = number[failed], at[failed]
-        self._number, self._arrival = number[~settled], arrival[~settled]
-        return result
