@@ -11,6 +11,7 @@ if __name__ == "__main__":  # a worker process imports its parent's main script 
             "Start": [
                 st.Page("pages/start.py", title="Will it hold?", url_path="home", default=True),
                 st.Page("pages/start.py", title="Will it hold?", url_path="start", visibility="hidden"),
-            ]
+            ],
+            "Decide": [st.Page("pages/overload.py", title="When to say no", url_path="overload")],
         }
     ).run()

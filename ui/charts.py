@@ -20,7 +20,12 @@ from ui.words import NBSP, REASONS, digits, seconds
 # The front end replaces these by the theme's chart colours and text, light or dark (see .streamlit/config.toml).
 BLUE, ORANGE, GREEN, PURPLE, YELLOW, RED, TEXT = (f"#00000{i}" for i in range(1, 8))
 REASON_COLOURS = {"queue_full": ORANGE, "too_long": PURPLE, "rate_limited": YELLOW, "shed": GREEN, "codel": RED}
-_PATTERNS = ("", "/", "x", ".", "-", "+", "|")
+_ENDS = {
+    "throttled": "held back", "rate_limited": "rate limit", "too_long": "too long", "timeout": "gave up",
+    "ttft_timeout": "gave up early", "queue_timeout": "queue timeout", "codel": "waited long",
+}  # fmt: skip
+"""Reasons short enough for the right end of a chart."""
+PATTERNS = ("", "/", "x", ".", "-", "+", "|")
 """A second code beside colour for stacked bars."""
 
 CONFIG = {"displayModeBar": False, "responsive": True}
@@ -38,12 +43,12 @@ def arrivals_figure(a: Arrivals, horizon_s: float, warmup_s: float, pinned: Arri
     """Step area of one run's arrivals, the fleet's capacity, and the part above it; of A only what differs."""
     scale, unit = clock(horizon_s)
     seen = ~np.isnan(a.rate_rps)
-    x, y = _steps(a.bins.start_s[seen], a.bins.width_s, a.rate_rps[seen], horizon_s, scale)
-    high = _highest([a.rate_rps] if pinned is None else [a.rate_rps, pinned.rate_rps])
+    x, y = steps(a.bins.start_s[seen], a.bins.width_s, a.rate_rps[seen], horizon_s, scale)
+    high = highest([a.rate_rps] if pinned is None else [a.rate_rps, pinned.rate_rps])
     capacities = [shown.capacity_rps or 0.0 for shown in (a, pinned) if shown is not None]
     near = [rate for rate in capacities if not high or rate <= _FAR * high]
     top = nice_top(max([high, *near, min(capacities[0], _FAR * high if high else math.inf)]) * 1.08)
-    draft = _Draft(horizon_s / scale, unit, "requests per second", top, warmup_s / scale)
+    draft = Draft(horizon_s / scale, unit, "requests per second", top, warmup_s / scale)
     draft.area(x, y, BLUE)
     draft.line(x, y, BLUE, "arrivals", shape="hv")
     draft.label(float(y[-1]) if y.size else 0.0, "arrivals", BLUE)
@@ -58,10 +63,10 @@ def arrivals_figure(a: Arrivals, horizon_s: float, warmup_s: float, pinned: Arri
     return draft.figure()
 
 
-def _pinned_arrivals(draft: _Draft, a: Arrivals, pinned: Arrivals, horizon_s: float, scale: float) -> None:
+def _pinned_arrivals(draft: Draft, a: Arrivals, pinned: Arrivals, horizon_s: float, scale: float) -> None:
     if not np.array_equal(a.rate_rps, pinned.rate_rps, equal_nan=True):
         seen = ~np.isnan(pinned.rate_rps)
-        x, y = _steps(pinned.bins.start_s[seen], pinned.bins.width_s, pinned.rate_rps[seen], horizon_s, scale)
+        x, y = steps(pinned.bins.start_s[seen], pinned.bins.width_s, pinned.rate_rps[seen], horizon_s, scale)
         draft.ghost(x, y, BLUE, "A arrivals", shape="hv")
     rate = pinned.capacity_rps
     if rate is not None and rate != a.capacity_rps and rate <= draft.top:
@@ -79,47 +84,47 @@ def latency_figure(
 ) -> go.Figure:
     """p50, p95 and p99 by time of arrival with 95 % bands, the promise, and A's p95."""
     scale, unit = clock(horizon_s)
-    x = _middles(c.bins, scale)
+    x = middles(c.bins, scale)
     counted = [c.figures["p99"][c.bins.start_s >= warmup_s]]
     counted += [] if pinned is None else [pinned.figures["p95"][pinned.bins.start_s >= warmup_s]]
-    high = max(_highest(counted), threshold_s or 0.0) * 1.05
+    high = max(highest(counted), threshold_s or 0.0) * 1.05
     per, word = (1.0, "s") if nice_top(high) >= 1.0 else (1000.0, "ms")
     top = nice_top(high * per)
-    draft = _Draft(horizon_s / scale, unit, f"{axis}, {word}", top, warmup_s / scale)
+    draft = Draft(horizon_s / scale, unit, f"{axis}, {word}", top, warmup_s / scale)
     style = {"p99": (PURPLE, "dot", 1.6), "p95": (ORANGE, "solid", 2.4), "p50": (BLUE, "solid", 1.8)}
     for name, (colour, dash, width) in style.items():
         known = ~np.isnan(c.high[name])
         if known.any() and (pinned is None or name == "p95"):  # with A, one band is enough to tell noise from change
             up = np.minimum(c.high[name][known] * per, top)
-            draft.band(x[known], _f32(c.low[name][known] * per), _f32(up), colour, 0.16)
+            draft.band(x[known], f32(c.low[name][known] * per), f32(up), colour, 0.16)
         values = c.figures[name] * per
-        draft.line(x, _f32(values), colour, name, dash=dash, width=width)
+        draft.line(x, f32(values), colour, name, dash=dash, width=width)
         last = values[~np.isnan(values)]
         if last.size:
             draft.label(float(last[-1]), name, colour)
     if threshold_s is not None and threshold_s * per <= top:
         draft.level(threshold_s * per, "promise", f"promise {seconds(threshold_s)}", GREEN)
     if pinned is not None and not np.isnan(pinned.figures["p95"]).all():
-        draft.ghost(_middles(pinned.bins, scale), _f32(pinned.figures["p95"] * per), ORANGE, "A p95")
+        draft.ghost(middles(pinned.bins, scale), f32(pinned.figures["p95"] * per), ORANGE, "A p95")
     return draft.figure()
 
 
 def refusals_figure(r: Refusals, horizon_s: float, warmup_s: float, pinned: Refusals | None = None) -> go.Figure:
     """Shares of arrivals that were turned away, by reason, stacked, and A's total."""
     scale, unit = clock(horizon_s)
-    x = _middles(r.bins, scale)
+    x = middles(r.bins, scale)
     shares = {reason: 100 * np.nan_to_num(share) for reason, share in r.shares.items()}
     total, then = _total(r), None if pinned is None else _total(pinned)
-    top = min(100.0, nice_top(_highest([total] if then is None else [total, then]) * 1.05))
-    draft = _Draft(horizon_s / scale, unit, "turned away, % of arrivals", top, warmup_s / scale)
+    top = min(100.0, nice_top(highest([total] if then is None else [total, then]) * 1.05))
+    draft = Draft(horizon_s / scale, unit, "turned away, % of arrivals", top, warmup_s / scale)
     below = np.zeros(x.size)
     for i, (reason, share) in enumerate(shares.items()):
         colour = REASON_COLOURS.get(reason, RED)
-        draft.bars(x, _f32(share), r.bins.width_s / scale, colour, REASONS[reason], _PATTERNS[i % len(_PATTERNS)])
-        draft.label(float((below + share / 2).mean()), REASONS[reason], colour)
+        draft.bars(x, f32(share), r.bins.width_s / scale, colour, REASONS[reason], PATTERNS[i % len(PATTERNS)])
+        draft.label(float((below + share / 2).mean()), _ENDS.get(reason, REASONS[reason]), colour)
         below = below + share
     if pinned is not None and then is not None:
-        draft.ghost(_middles(pinned.bins, scale), _f32(then), TEXT, "A")
+        draft.ghost(middles(pinned.bins, scale), f32(then), TEXT, "A")
     return draft.figure()
 
 
@@ -156,7 +161,7 @@ def spread_apart(heights: Sequence[float], gap: float, top: float) -> list[float
     return result
 
 
-class _Draft:
+class Draft:
     """A chart over time from zero to `top`, with names at the right end of its lines."""
 
     def __init__(self, end: float, unit: str, axis: str, top: float, warmup: float) -> None:
@@ -175,7 +180,7 @@ class _Draft:
 
     def ghost(self, x: Line, y: Line, colour: str, name: str, text: str = "", shape: str = "linear") -> None:
         """A line of what is compared with: dashed and pale."""
-        self.line(x, y, _veil(colour, 0.6), name, shape=shape, dash="6px,4px", width=1.6)
+        self.line(x, y, veil(colour, 0.6), name, shape=shape, dash="6px,4px", width=1.6)
         known = y[~np.isnan(y)]
         if known.size:
             self.label(float(known[-1]), text or name, colour)
@@ -188,12 +193,12 @@ class _Draft:
 
     def area(self, x: Line, y: Line, colour: str) -> None:
         """The area under steps."""
-        self._filled(x, y, "hv", fill="tozeroy", fillcolor=_veil(colour, 0.13))
+        self._filled(x, y, "hv", fill="tozeroy", fillcolor=veil(colour, 0.13))
 
     def band(self, x: Line, low: Line, high: Line, colour: str, opacity: float, shape: str = "linear") -> None:
         """The area between two lines."""
         self._filled(x, low, shape)
-        self._filled(x, high, shape, fill="tonexty", fillcolor=_veil(colour, opacity))
+        self._filled(x, high, shape, fill="tonexty", fillcolor=veil(colour, opacity))
 
     def bars(self, x: Line, y: Line, width: float, colour: str, name: str, pattern: str) -> None:
         """Bars stacked on those before."""
@@ -213,13 +218,14 @@ class _Draft:
     def figure(self) -> go.Figure:
         """The finished chart."""
         both = {"fixedrange": True, "tickfont": {"color": TEXT}}
-        along = {"range": [0.0, self.end], "title": _title(self.unit), "showgrid": False, "hoverformat": ".3~g"}
+        along = {"range": [0.0, self.end], "title": axis_title(self.unit), "showgrid": False, "hoverformat": ".3~g"}
+        up = {"range": [0.0, self.top], "title": axis_title(self.axis), "rangemode": "tozero", "nticks": 6}
         layout = {
             "height": HEIGHT, "showlegend": False, "hovermode": "x unified", "uirevision": "keep",
             "barmode": "stack", "bargap": 0,
             "margin": {"l": 8, "r": _RIGHT_PX, "t": 10, "b": 0},
             "xaxis": both | along,
-            "yaxis": both | {"range": [0.0, self.top], "title": _title(self.axis), "rangemode": "tozero", "nticks": 6},
+            "yaxis": both | up,
             "annotations": self.annotations + self._placed_labels(),
             "shapes": self._veiled_warmup(),
         }  # fmt: skip
@@ -247,28 +253,30 @@ class _Draft:
         return [box | {"fillcolor": TEXT, "opacity": 0.1, "line": {"width": 0}}]
 
 
-def _veil(colour: str, opacity: float) -> str:
+def veil(colour: str, opacity: float) -> str:
     """A colour that lets what is behind it through; the stand-in is replaced in front of the two digits."""
     return f"{colour}{round(255 * opacity):02x}"
 
 
-def _title(text: str) -> dict[str, Any]:
+def axis_title(text: str) -> dict[str, Any]:
+    """An axis's name in the theme's text colour."""
     return {"text": text, "font": {"color": TEXT}}
 
 
-def _steps(start_s: Floats, width_s: float, y: Floats, horizon_s: float, scale: float) -> tuple[Line, Line]:
+def steps(start_s: Floats, width_s: float, y: Floats, horizon_s: float, scale: float) -> tuple[Line, Line]:
     """Corners of a step line: each bin's start, and the last one's end."""
     if not y.size:
-        return _f32(start_s), _f32(y)
+        return f32(start_s), f32(y)
     end = min(float(start_s[-1]) + width_s, horizon_s)
-    return _f32(np.append(start_s, end) / scale), _f32(np.append(y, y[-1]))
+    return f32(np.append(start_s, end) / scale), f32(np.append(y, y[-1]))
 
 
-def _middles(bins: Bins, scale: float) -> Line:
-    return _f32((bins.start_s + bins.width_s / 2) / scale)
+def middles(bins: Bins, scale: float) -> Line:
+    """The middle of each bin."""
+    return f32((bins.start_s + bins.width_s / 2) / scale)
 
 
-def _highest(lines: Sequence[Floats]) -> float:
+def highest(lines: Sequence[Floats]) -> float:
     """The highest value of several lines, 0 without any."""
     return max((float(np.nan_to_num(line).max(initial=0.0)) for line in lines), default=0.0)
 
@@ -279,5 +287,6 @@ def _total(r: Refusals) -> Floats:
     return np.sum(parts, axis=0) if parts else np.zeros(r.bins.start_s.size)
 
 
-def _f32(values: Floats) -> Line:
+def f32(values: Floats) -> Line:
+    """Half the bytes, and more digits than a screen has pixels."""
     return np.asarray(values, np.float32)

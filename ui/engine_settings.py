@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import streamlit as st
 
 from ui.controls import controls
@@ -10,8 +12,11 @@ from ui.session import Current
 from ui.settings import GROUPS
 
 
-def engine_settings(current: Current) -> None:
-    """One column a group. A changed value is the scenario's like any other: in the link, in undo, in every page."""
+def engine_settings(current: Current, above: Container[str] = ()) -> None:
+    """One column a group. A changed value is the scenario's like any other: in the link, in undo, in every page.
+
+    `above`: the keys of those that the page has as controls of its own.
+    """
     drawn = controls(current.base)
     with st.expander("Engine settings", icon=":material/tune:", key="engine-settings"):
         st.caption("The scenario's values under the names that they have in vLLM, or here where it has none.")
@@ -19,4 +24,4 @@ def engine_settings(current: Current) -> None:
             with column:
                 st.markdown(f"##### {title}")
                 for control in (drawn[path] for path in paths if path in drawn):
-                    (choice if control.kind == "choice" else box)(control)
+                    (choice if control.kind == "choice" else box)(control, twin=control.key in above)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 import streamlit as st
@@ -11,6 +13,8 @@ from ui.control import Control, position
 from ui.controls import burstiness_word
 
 _BOX_PX = 104
+_ROW_PX = 154
+"""Two of them fit side by side on a telephone."""
 Width = int | Literal["stretch"]
 
 
@@ -43,8 +47,30 @@ def _follow_box(control: Control) -> None:
         st.session_state[session.slider_key(control.key)] = control.nearest_stop(float(st.session_state[control.key]))
 
 
-def box(control: Control, width: Width = "stretch", hidden: bool = False) -> None:
-    """A box for a number. Empty where the control allows it, and then it says what that stands for."""
+def row(drawn: Mapping[str, Control], labels: Mapping[str, str]) -> None:
+    """Controls side by side under labels of a page's own, as many in a line as there is room for."""
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        for control in (replace(drawn[key], label=label) for key, label in labels.items() if key in drawn):
+            choice(control, _ROW_PX) if control.kind == "choice" else box(control, _ROW_PX)
+
+
+def _twin(control: Control) -> str:
+    """Key of the second widget for a control; it shows the first one's value."""
+    key = f"{control.key} twin"
+    st.session_state[key] = st.session_state[control.key]
+    return key
+
+
+def _follow_twin(control: Control) -> None:
+    st.session_state[control.key] = st.session_state[f"{control.key} twin"]
+    _follow_box(control)
+
+
+def box(control: Control, width: Width = "stretch", hidden: bool = False, twin: bool = False) -> None:
+    """A box for a number. Empty where the control allows it, and then it says what that stands for.
+
+    A `twin` is a second one for a control that stands on the same page already.
+    """
     number = int if control.whole else float
     st.number_input(
         control.label,
@@ -54,26 +80,28 @@ def box(control: Control, width: Width = "stretch", hidden: bool = False) -> Non
         placeholder=control.null or None,
         step=number(control.step),
         format="%d" if control.whole else "%g",
-        key=control.key,
+        key=_twin(control) if twin else control.key,
         help=None if hidden else control.help,
         label_visibility="collapsed" if hidden else "visible",
-        on_change=_follow_box,
+        on_change=_follow_twin if twin else _follow_box,
         args=(control,),
         persist_state="session",
         width=width,
     )
 
 
-def choice(control: Control, width: Width = "stretch") -> None:
-    """A list of words."""
+def choice(control: Control, width: Width = "stretch", twin: bool = False) -> None:
+    """A list of words; for `twin` see `box`."""
     assert control.choices is not None
     words = control.choices
     st.selectbox(
         control.label,
         list(words),
         format_func=lambda value: words.get(value, str(value)),
-        key=control.key,
+        key=_twin(control) if twin else control.key,
         help=control.help,
+        on_change=_follow_twin if twin else None,
+        args=(control,) if twin else None,
         persist_state="session",
         width=width,
     )

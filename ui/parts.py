@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from engine.scenario import Problem
+from engine.scenario import Problem, Scenario
 from engine.scenario.presets import FIRST, preset
 from ui import charts, session
 from ui.session import Current
@@ -36,6 +36,13 @@ def problems(found: Iterable[Problem]) -> None:
 def headline(text: str) -> None:
     """The page's verdict."""
     st.title(text, anchor=False)
+
+
+def told(current: Current, scenario: Scenario) -> None:
+    """The story of an untouched preset; the first one's verdict is its story."""
+    entry = preset(current.preset) if current.preset else None
+    if entry is not None and entry.name != FIRST and entry.scenario == scenario:
+        st.caption(f"**{plain(entry.title)}.** {plain(entry.story)}")
 
 
 def trouble(current: Current) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -20,7 +22,11 @@ MOST_REQUESTS = int(os.environ.get("HEADROOM_MAX_REQUESTS", "3000000"))
 """Above, a scenario is refused here: a server has other visitors."""
 _INLINE = 100_000
 """Requests above which not even a first answer is computed in the server's own process."""
+_ROUNDS_INLINE = 400
+"""The same of rounds in which all replicas wait for each other: each takes half a millisecond."""
 _KEPT = 200
+_KEPT_ASIDES = 2000
+"""Small ones, and a page may ask for twenty."""
 _SIDE_PATIENCE_S = 5.0
 
 
@@ -32,6 +38,13 @@ class Answer:
     final: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """What a piece of side work gave; `None` when it failed."""
+
+    result: Any
+
+
 class Runs:
     """A bounded store of answers. The same question from two sessions at once is computed once."""
 
@@ -40,7 +53,7 @@ class Runs:
         # On their own, so that nobody's answer waits for somebody else's suggestions.
         self._side_jobs = Jobs(workers=1, patience_s=_SIDE_PATIENCE_S)
         self._answers: OrderedDict[str, Answer] = OrderedDict()
-        self._suggestions: OrderedDict[str, tuple[Suggestion, ...]] = OrderedDict()
+        self._asides: OrderedDict[str, Aside] = OrderedDict()
         self._lock = threading.Lock()
         self._one_at_a_time = threading.Lock()
 
@@ -64,7 +77,7 @@ class Runs:
         total = work.expected_requests(scenario, trace)
         beginning = scenario.run.seeds * scenario.fleet.replicas * work.REQUESTS_PER_LANE
         small = total <= beginning
-        if min(total, beginning) > _INLINE:
+        if min(total, beginning) > _INLINE or work.rounds(scenario) > _ROUNDS_INLINE:
             return None
         # One computation at a time: several at once take each other's turns at the interpreter and all get slow.
         with self._one_at_a_time:
@@ -87,23 +100,33 @@ class Runs:
 
         Nothing when it can't be worked out: the answer itself says why.
         """
-        known = self.known_suggestions(scenario)
-        if known is not None:
-            return known
-        job = self._side_jobs.ask(scenario.token, work.suggestions, scenario, trace)
-        if job.state not in ("done", "failed"):
-            return None
-        found: tuple[Suggestion, ...] = job.result or ()
-        with self._lock:
-            self._suggestions[scenario.token] = found
-            while len(self._suggestions) > _KEPT:
-                self._suggestions.popitem(last=False)
-        return found
+        found = self.aside(f"suggest {scenario.token}", work.suggestions, scenario, trace)
+        return found if found is None else found.result or ()
 
     def known_suggestions(self, scenario: Scenario) -> tuple[Suggestion, ...] | None:
         """What would help, if it was worked out already."""
+        found = self.known_aside(f"suggest {scenario.token}")
+        return found if found is None else found.result or ()
+
+    def aside(self, key: str, function: Callable[..., Any], *arguments: Any) -> Aside | None:
+        """What a page shows beside its answer, from another process; None while that runs: ask again, or it stops."""
+        known = self.known_aside(key)
+        if known is not None:
+            return known
+        job = self._side_jobs.ask(key, function, *arguments)
+        if job.state not in ("done", "failed"):
+            return None
+        found = Aside(job.result)
         with self._lock:
-            return self._suggestions.get(scenario.token)
+            self._asides[key] = found
+            while len(self._asides) > _KEPT_ASIDES:
+                self._asides.popitem(last=False)
+        return found
+
+    def known_aside(self, key: str) -> Aside | None:
+        """The same, if it was worked out already."""
+        with self._lock:
+            return self._asides.get(key)
 
     def keep(self, scenario: Scenario, answer: Answer) -> Answer:
         """Remember an answer, a final one for good."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -136,6 +137,15 @@ def present() -> Scenario:
         return apply(state().base, values(state().base))
     except ScenarioError:
         return state().base
+
+
+def change(changes: Mapping[str, object]) -> None:
+    """Make a change that a page offers, and show its answer from the top. In a callback."""
+    try:
+        load(present().replace(dict(changes)), state().preset)
+    except ScenarioError:  # the controls were moved at the same moment, and the two don't go together
+        return
+    state().to_top = True
 
 
 def pin() -> None:

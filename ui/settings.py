@@ -6,12 +6,16 @@ Only settings whose behaviour is built; an empty box is what the scenario writes
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from engine.scenario import ParamInfo, Scenario, describe
 from ui.control import Control, get, help_of
 
 RATE_LIMIT = "admission.rate_limit.rate_rps"
+SHED = "admission.shed.ttft_s"
+DISCIPLINE = "admission.discipline.kind"
+THROTTLE = "traffic.client.throttle.k"
 GROUPS: dict[str, tuple[str, ...]] = {
     "Batching": (
         "batching.policy",
@@ -32,6 +36,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "admission.max_queued_tokens",
         "admission.queue_timeout_s",
         RATE_LIMIT,
+        SHED,
+        DISCIPLINE,
         "fleet.routing.policy",
     ),
     "Client": (
@@ -39,11 +45,21 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "traffic.client.ttft_timeout_s",
         "traffic.client.on_timeout",
         "traffic.client.max_retries",
+        "traffic.client.backoff_s",
+        "traffic.client.retry_budget_ratio",
+        "traffic.client.retry_layers",
+        THROTTLE,
     ),
 }
 """What the expander shows, column by column."""
 
-_NAMES = {RATE_LIMIT: "rate_limit", "fleet.routing.policy": "routing"}
+_NAMES = {
+    RATE_LIMIT: "rate_limit",
+    SHED: "shed",
+    DISCIPLINE: "discipline",
+    THROTTLE: "throttle",
+    "fleet.routing.policy": "routing",
+}
 """Where the last part of the path alone says too little."""
 _STEPS = ((100_000.0, 10_000.0), (1_000.0, 256.0), (100.0, 16.0), (10.0, 1.0))
 """A step that a click on a box's plus and minus makes, from each value on."""
@@ -52,7 +68,7 @@ _STEPS = ((100_000.0, 10_000.0), (1_000.0, 256.0), (100.0, 16.0), (10.0, 1.0))
 def settings(base: Scenario) -> dict[str, Control]:
     """The controls by key, in the order of the groups."""
     paths = [path for group in GROUPS.values() for path in group if describe(path).available]
-    return {path: _rate_limit(base) if path == RATE_LIMIT else _setting(path, base) for path in paths}
+    return {path: _SPECIAL.get(path, _setting)(path, base) for path in paths}
 
 
 def name_of(path: str) -> str:
@@ -104,19 +120,29 @@ def _step(info: ParamInfo, value: float | None) -> float:
     return next((step for top, step in _STEPS if about >= top), least)
 
 
-def _rate_limit(base: Scenario) -> Control:
-    """The token bucket's rate; empty switches it off, and one second's worth may pass at once."""
-    info, now = describe(RATE_LIMIT), base.admission.rate_limit
-    off = describe("admission.rate_limit").null or ""
+def _part(path: str, base: Scenario) -> Control:
+    """A number of a section that may be absent: an empty box switches it off, a number on."""
+    section, _, key = path.rpartition(".")
+    info, now = describe(path), get(base, section)
 
     def changes(new: float | None) -> dict[str, Any]:
         if new is None:
-            return {"admission.rate_limit": None}
-        if now is None:
-            return {"admission.rate_limit": {"rate_rps": new, "burst": max(1.0, new)}}
-        return {RATE_LIMIT: new}
+            return {section: None}
+        if now is not None:
+            return {path: new}
+        more = {"burst": max(1.0, new)} if path == RATE_LIMIT else {}  # one second's worth may pass at once
+        return {section: {key: new} | more}
 
-    return _box(RATE_LIMIT, info, None if now is None else now.rate_rps, changes, off)
+    return _box(path, info, None if now is None else getattr(now, key), changes, describe(section).null or "")
+
+
+def _discipline(path: str, base: Scenario) -> Control:
+    """The order of the queue, another one with its usual figures."""
+    info, now = describe(path), get(base, path)
+    return replace(_choice(info, now), changes=lambda new: {path.rpartition(".")[0]: {"kind": new}})
+
+
+_SPECIAL = {RATE_LIMIT: _part, SHED: _part, THROTTLE: _part, DISCIPLINE: _discipline}
 
 
 def _label(info: ParamInfo) -> str:

@@ -6,7 +6,7 @@ import time
 
 import streamlit as st
 
-from engine.scenario import Scenario, ScenarioError
+from engine.scenario import Scenario
 from engine.study import Suggestion
 from engine.traffic import Trace
 from ui import ideas, runs, session
@@ -38,20 +38,12 @@ def _buttons(found: tuple[Suggestion, ...]) -> None:
             st.button(
                 ideas.button(suggestion),
                 key=f"try-{index}",
-                on_click=_apply,
+                on_click=session.change,
                 args=(suggestion.changes,),
                 width="stretch",
             )
             st.caption(ideas.effect(suggestion))
     st.caption(ideas.source(found))
-
-
-def _apply(changes: dict[str, object]) -> None:
-    try:
-        session.load(session.present().replace(changes), session.state().preset)
-    except ScenarioError:  # the controls were moved at the same moment, and the two don't go together
-        return
-    session.state().to_top = True
 
 
 @st.fragment(run_every=_EVERY_S)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from engine.outcome.story import Story, story
 from engine.scenario import Scenario
-from engine.study import Suggestion, simulate, suggest
+from engine.study import Suggestion, Tried, Way, remember_capacity, simulate, suggest, try_way, ways
 from engine.traffic import Trace
 
 REQUESTS_PER_LANE = 200
@@ -28,6 +28,17 @@ def beginning(scenario: Scenario, trace: Trace | None = None) -> Story:
 def suggestions(scenario: Scenario, trace: Trace | None = None) -> tuple[Suggestion, ...]:
     """The changes that help most. Raises `ScenarioError` and `TraceError`."""
     return suggest(scenario, trace)
+
+
+def ways_of(scenario: Scenario, trace: Trace | None = None) -> tuple[Way, ...]:
+    """The ways of saying no that there are. Raises `ScenarioError` and `TraceError`."""
+    return ways(scenario, trace)
+
+
+def tried(scenario: Scenario, way: Way, fleet_rps: float | None, trace: Trace | None = None) -> Tried:
+    """What one of them does. `fleet_rps`: what all replicas can serve. Raises `ScenarioError` and `TraceError`."""
+    remember_capacity(scenario, None if fleet_rps is None else fleet_rps / scenario.fleet.replicas, trace)
+    return try_way(scenario, way, trace)
 
 
 def beginning_s(scenario: Scenario, trace: Trace | None = None) -> float:
@@ -52,6 +63,22 @@ def expected_requests(scenario: Scenario, trace: Trace | None = None) -> float:
         return float(run.seeds * len(trace)) if trace is not None else 0.0
     horizon = run.horizon_s or 0.0
     return _rate_rps(scenario) * traffic.shape.mean_factor(horizon) * horizon * run.seeds
+
+
+def rounds(scenario: Scenario) -> float:
+    """About how often in a run all replicas wait for each other, because clients or the router look at them.
+
+    The beginning of such a run isn't shown first: retries make it as slow as the whole, and the story is in the end.
+    """
+    client, routing, horizon = scenario.traffic.client, scenario.fleet.routing, scenario.run.horizon_s or 0.0
+    seen: list[float] = []
+    if client.max_retries:
+        seen.append(min(max(client.backoff_s / 10, 0.02), 0.25))
+    if client.throttle is not None:
+        seen.append(min(max(client.throttle.window_s / 100, 0.05), 1.0))
+    if routing.policy in ("least_outstanding", "power_of_two", "least_kv"):
+        seen.append(routing.report_interval_s or 1.0 / _rate_rps(scenario))
+    return horizon / min(seen) if seen else 0.0
 
 
 def _rate_rps(scenario: Scenario) -> float:

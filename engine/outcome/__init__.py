@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from .cost import Cost, cost
+from .course import bins_of
 from .meter import Meter
 from .objectives import Attainment, Scored, attain, score
+from .overload import Fates, Overload, overload
 from .result import Result
 from .spread import QUANTILES, Spread, half_width, quantile, spread
 from .timeline import bin_width, timeline
@@ -14,15 +16,19 @@ __all__ = [
     "QUANTILES",
     "Attainment",
     "Cost",
+    "Fates",
     "Meter",
+    "Overload",
     "Result",
     "Scored",
     "Spread",
     "Usage",
     "attain",
     "bin_width",
+    "bins_of",
     "cost",
     "half_width",
+    "overload",
     "quantile",
     "score",
     "spread",

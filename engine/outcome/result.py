@@ -143,6 +143,15 @@ class Result:
         start = self.run.attempts.seed_start
         return tuple(attain(o, self.scored(o), self.counted, start) for o in self.scenario.slo)
 
+    @cached_property
+    def kept(self) -> Bools:
+        """(attempts,): completed and kept every promise; one that has no meaning for a request isn't broken by it."""
+        kept: Bools = self.run.attempts.state == COMPLETED
+        for objective in self.scenario.slo:
+            metric = self.metric(objective.metric)
+            kept = kept & (np.isnan(metric) | (metric <= objective.threshold_s))
+        return kept
+
     # -- the fleet -----------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -158,10 +167,7 @@ class Result:
             return {"requests_per_s": None, "output_tokens_per_s": None, "goodput_per_s": None}
         a = self.run.attempts
         finished = (a.state == COMPLETED) & self._in_window(a.finish_s)
-        kept = finished.copy()
-        for objective in self.scenario.slo:
-            metric = self.metric(objective.metric)
-            kept &= np.isnan(metric) | (metric <= objective.threshold_s)
+        kept = finished & self.kept
         return {
             "requests_per_s": float(finished.sum()) / window,
             "output_tokens_per_s": float(self.tokens_made.sum()) / window,

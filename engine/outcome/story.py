@@ -13,6 +13,7 @@ from engine.serving import REASONS, REJECTED
 from .busiest import Busiest, busiest
 from .course import Arrivals, Latencies, Refusals, arrivals, bins_of, latencies, refusals
 from .objectives import Attainment
+from .overload import Overload, overload
 from .result import Result
 from .spread import half_width, number, spread
 
@@ -74,6 +75,7 @@ class Story:
     arrivals: Arrivals
     latencies: Latencies
     refusals: Refusals
+    overload: Overload
     summary: dict[str, Any]
 
 
@@ -102,6 +104,7 @@ def story(result: Result, asked: Scenario | None = None) -> Story:
         arrivals=arrived,
         latencies=latencies(result, bins, promise.objective if promise else None),
         refusals=refusals(result, bins),
+        overload=overload(result, bins),
         summary=result.summary(),
     )
 

@@ -31,11 +31,20 @@ def capacity_rps(s: Scenario, model: ReplicaModel, trace: Trace | None = None) -
             _known.move_to_end(key)
             return _known[key]
     value = completion_rate(s, model, trace)
+    _keep(key, value)
+    return value
+
+
+def remember_capacity(s: Scenario, value: float | None, trace: Trace | None = None) -> None:
+    """Take ``value`` for `capacity_rps` of this traffic's mix: what another process has measured."""
+    _keep(_key(s, trace if s.traffic.process == "trace" else None), value)
+
+
+def _keep(key: str, value: float | None) -> None:
     with _lock:
         _known[key] = value
         while len(_known) > _KEEP:
             _known.popitem(last=False)
-    return value
 
 
 def forget_capacities() -> None:

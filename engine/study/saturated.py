@@ -49,6 +49,12 @@ def completion_rate(s: Scenario, model: ReplicaModel, trace: Trace | None) -> fl
     return float(tokens / (end - begin).sum() / pool.output_tokens.mean())
 
 
+def group_size(s: Scenario, model: ReplicaModel, trace: Trace | None) -> int | None:
+    """About how many requests a replica that always has a queue works on; ``None`` when none of the mix fits."""
+    pool = _pool(s, model, trace)
+    return _seats(s.batching, model, pool) if len(pool) else None
+
+
 def _pool(s: Scenario, model: ReplicaModel, trace: Trace | None) -> Requests:
     """Requests of the scenario's mix that fit the replica; their times don't matter.
 

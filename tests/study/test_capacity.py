@@ -11,7 +11,7 @@ import pytest
 from engine.machine import replica_model
 from engine.outcome import half_width
 from engine.scenario import Scenario
-from engine.study import capacity, capacity_rps, forget_capacities, simulate
+from engine.study import capacity, capacity_rps, forget_capacities, remember_capacity, simulate
 from engine.traffic import Trace, read_trace
 
 PROFILE = {"overhead_s": 0.002, "weights_s": 0.010, "token_s": 0.00005, "kv_token_s": 2e-8}
@@ -154,6 +154,10 @@ class TestWhatItDependsOn:
         first = measured(self.S)
         monkeypatch.setattr(capacity, "completion_rate", lambda *given: pytest.fail("measured again"))
         assert measured(self.S.replace({"traffic.rate_rps": 31.0, "fleet.replicas": 3, "slo": []})) == first
+
+    def test_another_process_s_figure_is_taken(self) -> None:
+        remember_capacity(self.S.replace({"slo": []}), 12.5)
+        assert measured(self.S) == 12.5
 
     @pytest.mark.parametrize(
         "changes",

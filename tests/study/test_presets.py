@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from engine import Result, Scenario, simulate
 from engine.scenario import preset
@@ -79,3 +80,60 @@ def test_a_long_prompt_pauses_everybodys_words_and_smaller_chunks_shorten_the_pa
     pauses = [r.latency["itl"].figures["p999"] for r in (coarse, fine)]
     assert pauses[0] > 2 * pauses[1]
     assert (coarse.attainments[0].met, fine.attainments[0].met) == (False, True)
+
+
+def served_in_time(result: Result, from_s: float, width_s: float = 30.0) -> np.ndarray:
+    """Answers in time for each first attempt, in stretches of ``width_s`` from ``from_s`` on; all runs together."""
+    a, edges = result.run.attempts, np.arange(from_s, result.scenario.run.horizon_s + width_s / 2, width_s)
+    in_time = result.requests.state.eq("completed") & (result.ttft_s <= result.scenario.slo[0].threshold_s)
+    answers, _ = np.histogram(a.finish_s[in_time.to_numpy()], edges)
+    asked, _ = np.histogram(a.arrival_s[a.attempt == 0], edges)
+    return answers / asked
+
+
+RUSH_OVER_S = 60.0 + 10.0 + 45.0 + 10.0
+"""The spike's start, rise, hold and fall."""
+
+
+def test_the_storm_outlasts_its_trigger_for_as_long_as_the_run_goes_on() -> None:
+    storm = run("retry-storm", run__horizon_s=720.0, run__seeds=2)
+    attempts, capacity = storm.run.attempts, storm.capacity_rps
+    assert capacity is not None
+    after = attempts.arrival_s >= RUSH_OVER_S
+    rates = [
+        (after & which).sum() / 2 / (720.0 - RUSH_OVER_S) for which in (attempts.attempt == 0, attempts.attempt >= 0)
+    ]
+    assert rates[0] < 0.7 * 4 * capacity, "what people ask for could be served"
+    assert rates[1] > 1.5 * 4 * capacity, "what their clients send couldn't"
+    assert (served_in_time(storm, RUSH_OVER_S + 30) < 0.5).all()
+    assert (served_in_time(storm, 300.0) < 0.1).all()
+
+
+def test_without_its_trigger_there_is_no_storm() -> None:
+    calm = run("retry-storm", traffic__shape={"kind": "steady"})
+    assert served_in_time(calm, 180.0).mean() > 0.9
+    assert calm.attainments[0].met
+
+
+@pytest.mark.parametrize(
+    "remedy",
+    [
+        {"traffic__client__retry_budget_ratio": 0.1},
+        {"admission__shed": {"ttft_s": 2.0}},
+        {"traffic__client__on_timeout": "abort"},
+    ],
+    ids=["retry budget", "shedding", "abort"],
+)
+def test_the_storm_passes_with(remedy: dict[str, object]) -> None:
+    assert served_in_time(run("retry-storm", **remedy), 270.0).mean() > 0.9
+
+
+def test_saying_no_to_a_few_keeps_the_others_on_time() -> None:
+    everybody, few = run("say-no"), run("say-no", admission__shed={"ttft_s": 1.0})
+    assert everybody.attainments[0].attainment < 0.1
+    assert served_in_time(everybody, 240.0).max() < 0.02, "accept all and nobody is"
+    requests = few.summary()["requests"]
+    assert requests["rejected"] < requests["offered"] / 8, "a few are refused"
+    assert few.attainments[0].good > 0.97 * (few.attainments[0].valid - requests["rejected"]), (
+        "and the rest are on time"
+    )

@@ -136,6 +136,8 @@ LIMITED = MONDAY.replace(
     {
         "admission.max_outstanding": 9,
         "admission.rate_limit": {"rate_rps": 3.0, "burst": 7.0},
+        "admission.shed": {"ttft_s": 1.5},
+        "traffic.client.throttle": {"k": 1.5, "window_s": 60.0},
         "traffic.client.timeout_s": 12.0,
         "batching.reserve_output_tokens": 500,
     }
@@ -147,6 +149,8 @@ LIMITED = MONDAY.replace(
     [
         ("admission.max_outstanding", "admission.max_outstanding"),
         ("admission.rate_limit.rate_rps", "admission.rate_limit"),
+        ("admission.shed.ttft_s", "admission.shed"),
+        ("traffic.client.throttle.k", "traffic.client.throttle"),
         ("traffic.client.timeout_s", "traffic.client.timeout_s"),
         ("batching.reserve_output_tokens", "batching.reserve_output_tokens"),
     ],
@@ -162,6 +166,25 @@ def test_a_rate_limit_keeps_its_burst_when_its_rate_changes() -> None:
     assert (limit.rate_rps, limit.burst) == (4.0, 7.0)
 
 
+def test_what_is_off_is_switched_on_by_a_number_and_keeps_the_rest_when_it_changes() -> None:
+    on = apply(MONDAY, shown(MONDAY) | {"admission.shed.ttft_s": 0.7, "admission.rate_limit.rate_rps": 5.0})
+    assert on.admission.shed is not None
+    assert on.admission.rate_limit is not None
+    assert (on.admission.shed.ttft_s, on.admission.rate_limit.burst) == (0.7, 5.0)
+    throttle = apply(LIMITED, shown(LIMITED) | {"traffic.client.throttle.k": 3.0}).traffic.client.throttle
+    assert throttle is not None
+    assert (throttle.k, throttle.window_s) == (3.0, 60.0)
+
+
+def test_an_order_of_the_queue_comes_with_its_usual_figures() -> None:
+    base = MONDAY.replace({"admission.discipline": {"kind": "codel", "target_s": 0.3}})
+    assert apply(base, shown(base)) is base
+    assert apply(base, shown(base) | {"admission.discipline.kind": "fifo"}).admission.discipline.kind == "fifo"
+    assert apply(MONDAY, shown(MONDAY) | {"admission.discipline.kind": "codel"}).to_dict() == (
+        MONDAY.replace({"admission.discipline": {"kind": "codel"}}).to_dict()
+    )
+
+
 def test_the_engine_settings_have_the_engine_s_names_and_only_what_is_built() -> None:
     found = settings_of(MONDAY)
     names = {name_of(path) for path in found}
@@ -175,7 +198,7 @@ def test_the_engine_settings_have_the_engine_s_names_and_only_what_is_built() ->
     } <= names
     assert len(names) == len(found)
     assert all(f"`{name_of(path)}`" in control.label for path, control in found.items())
-    assert "parallelism.pp" not in found
+    assert {"shed", "discipline", "throttle", "rate_limit", "max_retries", "retry_budget_ratio"} <= names
     assert "disaggregated" not in (found["batching.policy"].choices or {})
 
 

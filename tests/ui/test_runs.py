@@ -78,6 +78,25 @@ def test_what_takes_long_even_at_the_start_isn_t_computed_here() -> None:
     assert Runs().first(wide) is None
 
 
+def test_what_many_rounds_of_retries_take_isn_t_computed_here() -> None:
+    retrying = LONG.replace({"traffic.client.max_retries": 2, "traffic.client.backoff_s": 1.0})
+    assert work.rounds(LONG) == 0
+    assert work.rounds(retrying) == pytest.approx(900 / 0.1)
+    assert work.rounds(LONG.replace({"fleet.routing.policy": "least_outstanding"})) == pytest.approx(900 / 0.1)
+    assert work.rounds(LONG.replace({"traffic.client.throttle": {"k": 2.0}})) == pytest.approx(900)
+    assert Runs().first(retrying) is None
+
+
+def test_side_work_that_fails_is_nothing_and_isn_t_tried_again() -> None:
+    store = Runs()
+    end = time.monotonic() + 60.0
+    while (found := store.aside("broken", work.whole, None)) is None and time.monotonic() < end:
+        time.sleep(0.05)
+    assert found is not None
+    assert found.result is None
+    assert store.known_aside("broken") is found
+
+
 def test_only_so_many_answers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "_KEPT", 2)
     store = Runs()

@@ -2,49 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from engine.scenario import Scenario
-from engine.scenario.link import open_link
 from engine.scenario.presets import preset, presets
+from tests.ui.visitor import QUICK, address, go, press, said, scenario, visit
 
-ROOT = Path(__file__).resolve().parents[2]
 SLIDER = "traffic.rate_rps slider"
 BOX = "traffic.rate_rps"
-QUICK = Scenario.from_dict(
-    {
-        "traffic": {"rate_rps": 1.0},
-        "performance": {"kind": "linear", "overhead_s": 0.02},
-        "run": {"seeds": 2, "horizon_s": 200.0, "warmup_s": 20.0},
-    }
-)
-
-
-def visit(link: str = "", script: str = "pages/start.py") -> AppTest:
-    """A visitor who opens the app with this query string."""
-    app = AppTest.from_file(str(ROOT / script), default_timeout=60)
-    for key, values in parse_qs(link).items():
-        app.query_params[key] = values[0]
-    return app.run()
-
-
-def address(app: AppTest) -> str:
-    """The query string in the visitor's URL."""
-    return "&".join(f"{key}={app.query_params[key]}" for key in ("p", "s") if key in app.query_params)
-
-
-def scenario(app: AppTest) -> Scenario:
-    """What the URL stands for."""
-    return open_link(address(app)).scenario
-
-
-def said(app: AppTest) -> str:
-    assert not app.exception
-    return str(app.title[0].value)
 
 
 def test_the_first_visit_needs_no_input_and_has_a_plain_address() -> None:
@@ -97,23 +63,11 @@ def test_the_address_can_be_changed_from_outside_again_and_again() -> None:
     second = address(app)
     assert second != first
     for link, rate in ((first, 1.0), (second, 2.5), (first, 1.0)):
-        _go(app, link)
+        go(app, link)
         assert app.number_input(key=BOX).value == rate
         assert address(app) == link
-    _go(app, "")
+    go(app, "")
     assert app.number_input(key=BOX).value == preset("monday").scenario.traffic.rate_rps
-
-
-def _go(app: AppTest, link: str) -> None:
-    """Back, forward, or an edited address: the URL changes and nothing else."""
-    for key in list(app.query_params):
-        del app.query_params[key]
-    for key, values in parse_qs(link).items():
-        app.query_params[key] = values[0]
-    import time
-
-    time.sleep(0.3)  # longer than a request that is still under way can take
-    app.run()
 
 
 def test_a_move_that_meets_its_own_link_on_the_way_wins() -> None:
@@ -213,11 +167,6 @@ def test_the_frame_runs_the_page() -> None:
     assert said(app)
 
 
-def press(app: AppTest, key: str) -> AppTest:
-    """Press the button under a key."""
-    return app.button(key=key).click().run()
-
-
 def test_undo_and_redo_go_through_what_was_tried() -> None:
     app = visit(QUICK.to_link())
     assert app.button(key="undo").disabled
@@ -243,7 +192,7 @@ def test_undo_takes_back_a_preset_and_what_came_by_the_address() -> None:
     assert app.selectbox(key="preset").value is None
     press(app, "redo")
     assert app.selectbox(key="preset").value == "average-lies"
-    _go(app, QUICK.replace({"fleet.replicas": 6}).to_link())
+    go(app, QUICK.replace({"fleet.replicas": 6}).to_link())
     press(app, "undo")
     assert address(app) == "p=average-lies"
 

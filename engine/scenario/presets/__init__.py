@@ -11,7 +11,7 @@ from engine.scenario.errors import ScenarioError, sentence, show
 from engine.scenario.scenario import Scenario
 
 FIRST = "monday"  # what opens without a link
-_ORDER = (FIRST, "average-lies", "one-read", "wordy", "long-prompt")  # of the gallery; others follow by name
+_ORDER = (FIRST, "average-lies", "one-read", "wordy", "long-prompt", "say-no", "retry-storm")  # of the gallery
 
 
 @dataclass(frozen=True, slots=True)
