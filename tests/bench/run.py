@@ -74,6 +74,13 @@ def autoscale_hour() -> dict[str, Any]:
     return scenario
 
 
+def retry_storm() -> dict[str, Any]:
+    """The preset: impatient clients who try again, ignored by the servers."""
+    from engine.scenario import preset
+
+    return preset("retry-storm").to_dict()
+
+
 def constant(value: int) -> dict[str, Any]:
     """A length that never varies, tokens."""
     return {"dist": "constant", "value": value}
@@ -125,6 +132,7 @@ CASES: dict[str, Callable[[], dict[str, Any]]] = {
     "cap": with_cap,
     "fleet_jsq": fleet_jsq,
     "autoscale_hour": autoscale_hour,
+    "retry_storm": retry_storm,
 }
 
 
