@@ -78,7 +78,7 @@ def retry_storm() -> dict[str, Any]:
     """The preset: impatient clients who try again, ignored by the servers."""
     from engine.scenario import preset
 
-    return preset("retry-storm").to_dict()
+    return preset("retry-storm").scenario.to_dict()
 
 
 def constant(value: int) -> dict[str, Any]:

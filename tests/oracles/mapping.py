@@ -131,7 +131,8 @@ def mmc_with_patience(p: Parameters) -> Queue:
 def mg1(p: Parameters) -> Queue:
     """M/G/1 with a mean service of a second."""
     squared_cv, classes = SERVICES[p["service"]](p)
-    queue = poisson_to_servers(p["lam"], 1, 1.0, "geometric", effort=0.65 if squared_cv <= 1.0 else 1.1)
+    effort = 0.65 if squared_cv <= 1.0 else 1.45 if p["service"] == "lognormal_scv4" else 1.1
+    queue = poisson_to_servers(p["lam"], 1, 1.0, "geometric", effort)
     document = _changed(queue.document, traffic={"classes": classes})
     return replace(queue, document=document, squared_cvs=(1.0, squared_cv), pace=None)
 
@@ -139,7 +140,7 @@ def mg1(p: Parameters) -> Queue:
 def gim1(p: Parameters) -> Queue:
     """G/M/1 with gamma or deterministic gaps."""
     squared_cv = p["ca2"]
-    effort = 1.0 if squared_cv >= 1.0 else 1.15 if squared_cv else 1.6
+    effort = 1.3 if squared_cv > 2.0 else 1.0 if squared_cv >= 1.0 else 1.15 if squared_cv else 1.6
     queue = poisson_to_servers(p["lam"], 1, 1.0 / p["mu"], "geometric", effort)
     process = {"gamma": {"process": "gamma", "cv": squared_cv**0.5}, "deterministic": {"process": "deterministic"}}
     document = _changed(queue.document, traffic=process[p["interarrival"]])
