@@ -131,7 +131,7 @@ def mmc_with_patience(p: Parameters) -> Queue:
 def mg1(p: Parameters) -> Queue:
     """M/G/1 with a mean service of a second."""
     squared_cv, classes = SERVICES[p["service"]](p)
-    effort = 0.65 if squared_cv <= 1.0 else 1.45 if p["service"] == "lognormal_scv4" else 1.1
+    effort = 0.65 if squared_cv <= 1.0 else 1.85 if p["service"] == "lognormal_scv4" else 1.1
     queue = poisson_to_servers(p["lam"], 1, 1.0, "geometric", effort)
     document = _changed(queue.document, traffic={"classes": classes})
     return replace(queue, document=document, squared_cvs=(1.0, squared_cv), pace=None)
