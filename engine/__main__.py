@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from engine.machine import resolve_accelerator, resolve_model
+from engine.machine import cross_validation, evaluate, readable, refit, resolve_accelerator, resolve_model
 from engine.outcome import Result
 from engine.scenario import Scenario, ScenarioError, parse_set, preset, presets
 from engine.serving import answer_vectors
@@ -91,6 +91,14 @@ def _parser() -> _Parser:
     scale = commands.add_parser("autoscale", help="answer test cases of autoscalers by the rules of the simulation")
     scale.add_argument("vectors", help="CSV with columns algorithm, inputs_json; - reads standard input")
     scale.set_defaults(run=_autoscale)
+
+    fit = commands.add_parser("calibrate", help="measure or fit the constants of the step time")
+    which = fit.add_mutually_exclusive_group(required=True)
+    which.add_argument("--evaluate", metavar="CSV", help="print the errors of the constants on published measurements")
+    which.add_argument("--fit", metavar="CSV", help="fit the constants to published measurements and write them")
+    which.add_argument("--cross-validate", metavar="CSV", help="print the errors on measurements left out of the fit")
+    fit.add_argument("--out", metavar="JSON", help="where --fit writes, instead of the constants that ship")
+    fit.set_defaults(run=_calibrate)
     return parser
 
 
@@ -110,15 +118,20 @@ def _simulate(given: argparse.Namespace) -> None:
 def _check_tables(given: argparse.Namespace) -> None:
     """Refuse names of tables that can't be written now, not after a long run."""
     for flag, name in (("--requests", given.requests), ("--timeline", given.timeline)):
-        if name is None:
-            continue
-        folder = Path(name).parent
-        if name in ("", "-") or Path(name).is_dir():
-            raise ScenarioError.of(flag, repr(name), "is not a file name", "give the file to write")
-        if not folder.is_dir():
-            raise ScenarioError.of(flag, name, "can't be written: there is no such folder", f"make {folder} first")
+        _check_file(flag, name)
     if given.requests is not None and given.requests == given.timeline:
         raise ScenarioError.of("--timeline", given.timeline, "is the file of --requests too", "give two files")
+
+
+def _check_file(flag: str, name: str | None) -> None:
+    """Refuse a name that can't be written to."""
+    if name is None:
+        return
+    folder = Path(name).parent
+    if name in ("", "-") or Path(name).is_dir():
+        raise ScenarioError.of(flag, repr(name), "is not a file name", "give the file to write")
+    if not folder.is_dir():
+        raise ScenarioError.of(flag, name, "can't be written: there is no such folder", f"make {folder} first")
 
 
 def _write_tables(result: Result, given: argparse.Namespace) -> None:
@@ -151,6 +164,20 @@ def _presets(given: argparse.Namespace) -> None:
 def _autoscale(given: argparse.Namespace) -> None:
     data = sys.stdin.buffer.read() if given.vectors == "-" else Path(given.vectors).read_bytes()
     _print(answer_vectors(data))
+
+
+def _calibrate(given: argparse.Namespace) -> None:
+    if given.out is not None and given.fit is None:
+        raise ScenarioError.of("--out", given.out, "goes with --fit only", "leave it out")
+    if given.evaluate is not None:
+        _print(evaluate(given.evaluate))
+    elif given.cross_validate is not None:
+        print(readable(cross_validation(given.cross_validate)))
+    else:
+        _check_file("--out", given.out)
+        out = Path(__file__).parent / "machine" / "constants.json" if given.out is None else Path(given.out)
+        text = refit(given.fit)
+        out.write_text(text, encoding="utf-8")
 
 
 def _scenario(file: str) -> Scenario:

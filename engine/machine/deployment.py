@@ -27,7 +27,8 @@ class Deployment:
     """One replica's model, formats, devices and limits, as far as memory and step time depend on them.
 
     `step_tokens`: most tokens in a step; `budgeted`: it is the token budget, which can be lowered. `context_tokens`: a
-    typical request's context, None when not known.
+    typical request's context, None when not known. `ep` > 1: whole experts are spread over the group instead of a
+    slice of each. `attention_dp`: each device attends to its own requests, with all of attention's weights.
     """
 
     model: Model
@@ -40,6 +41,8 @@ class Deployment:
     step_tokens: int
     context_tokens: float | None
     budgeted: bool = True
+    ep: int = 1
+    attention_dp: bool = False
 
     @property
     def windowed(self) -> bool:

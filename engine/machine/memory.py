@@ -57,7 +57,7 @@ def memory(d: Deployment, c: Constants) -> Memory:
         weights=weights_per_accelerator(d),
         activations=activation_bytes(d, c),
         runtime=runtime_bytes(d, c),
-        kv_per_token=shared / kv_shards(d.model, d.tp),
+        kv_per_token=shared / kv_shards(d.model, d.tp, d.attention_dp),
     )
 
 
@@ -65,7 +65,7 @@ def weights_per_accelerator(d: Deployment) -> float:
     """Bytes of weights on one accelerator: matrices divided by tp; router, norms and what can't be divided copied.
 
     Keys and values are projected for whole heads: with more accelerators than KV heads they are copied. With latent
-    attention the down-projections are.
+    attention the down-projections are; with data-parallel attention all of attention is.
     """
     sizes = weight_bytes(d.model, d.weight_dtype)
     copied = sizes.router + sizes.norms + _copied_attention(d)
@@ -75,6 +75,8 @@ def weights_per_accelerator(d: Deployment) -> float:
 def _copied_attention(d: Deployment) -> float:
     """Bytes of attention weights that every accelerator has in full (for KV heads: the excess over its share)."""
     m = d.model
+    if d.attention_dp:
+        return weight_bytes(m, d.weight_dtype).attention
     per_weight = weight_bytes(m, d.weight_dtype).attention / parameters(m).attention
     if m.mla is not None:
         down = m.hidden * (m.mla.kv_lora_rank + m.mla.rope_dim + (m.mla.q_lora_rank or 0))
@@ -117,7 +119,7 @@ def _attention_width(d: Deployment) -> float:
     heads = m.heads / d.tp
     if m.mla is not None:
         return heads * (2 * m.head_dim + 2 * m.mla.v_head_dim) + m.kv_elements_per_layer()
-    return 2 * heads * m.head_dim + m.kv_elements_per_layer() / kv_shards(m, d.tp)
+    return 2 * heads * m.head_dim + m.kv_elements_per_layer() / kv_shards(m, d.tp, d.attention_dp)
 
 
 def runtime_bytes(d: Deployment, c: Constants) -> float:

@@ -73,9 +73,12 @@ def split_sizes(model: Model, accelerator: Accelerator) -> list[int]:
     ]
 
 
-def kv_shards(model: Model, tp: int) -> int:
+def kv_shards(model: Model, tp: int, attention_dp: bool = False) -> int:
     """Among how many of `tp` devices a token's KV is divided: min(tp, KV heads); the rest hold copies.
 
-    With latent attention every device holds all of it.
+    With latent attention every device holds all of it. With data-parallel attention a device holds its own requests'
+    only, so that on average a token's share is one in `tp`.
     """
+    if attention_dp:
+        return tp
     return 1 if model.mla is not None else min(tp, model.kv_heads)

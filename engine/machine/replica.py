@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.catalog import kv_bytes_per_token, price, weight_bytes
 from engine.machine.advice import does_not_fit
-from engine.machine.constants import Constants, Evidence, constants_for, evidence, override
+from engine.machine.constants import Constants, constants_for, override
 from engine.machine.context import typical_context
 from engine.machine.deployment import Deployment, deployment, resolve_accelerator, resolve_model
 from engine.machine.linear import linear_terms
@@ -118,15 +118,6 @@ def hourly_price(s: Scenario) -> tuple[float | None, str]:
         found.median,
         f"median of {found.quotes} on-demand prices, {found.low:g} to {found.high:g} USD, {found.newest}",
     )
-
-
-def replica_evidence(s: Scenario) -> Evidence | None:
-    """What the step times rest on; None with a profile of the user's own."""
-    if isinstance(s.performance, Linear):
-        return None
-    found = evidence(resolve_accelerator(s), s.performance.engine)
-    # Custom figures under a known name borrow its family's constants: nobody measured that device.
-    return replace(found, status="alike") if s.hardware.custom is not None and found.status == "measured" else found
 
 
 def _linear_replica(s: Scenario, profile: Linear, steps: int) -> ReplicaModel:

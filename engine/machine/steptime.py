@@ -8,7 +8,7 @@ no term is below its own roofline.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -20,6 +20,7 @@ from engine.catalog import (
     active_parameters,
     active_share,
     is_sixteen_bit,
+    parameters,
     part_dtype,
     weight_bytes,
 )
@@ -56,22 +57,40 @@ def step_parts(
     return {term.name: term.seconds(tokens, requests, context_tokens, pairs) for term in terms}
 
 
-def analytic_terms(d: Deployment, c: Constants, scale: Scale | None = None) -> tuple[Term, ...]:
-    """All terms of a deployment, with base arrays for 0..d.step_tokens tokens.
+def analytic_terms(
+    d: Deployment, c: Constants, scale: Scale | None = None, tokens: Array | None = None
+) -> tuple[Term, ...]:
+    """All terms of a deployment, with base arrays for 0..d.step_tokens tokens, or for the numbers of `tokens`.
 
     `scale` corrects them by one measured point: `prefill` multiplies what grows with the tokens worked on (matrix
     products, attention in prompts, volume sent between devices), `tpot` the rest (reads, the head, latencies, host).
     """
     factor = scale or Scale()
-    tokens = np.arange(d.step_tokens + 1, dtype=np.float64)
+    if tokens is None:
+        tokens = np.arange(d.step_tokens + 1, dtype=np.float64)
+    compute, weights = _overlapped(_compute(d, c, factor, tokens), _weights(d, c, factor, tokens), c.overlap)
     return (
-        _compute(d, c, factor, tokens),
+        compute,
         _attention(d, c, factor, tokens),
-        _weights(d, c, factor, tokens),
+        weights,
         _kv(d, c, factor, tokens),
         _communication(d, c, factor, tokens),
         _overhead(d, c, factor, tokens),
     )
+
+
+def _overlapped(compute: Term, weights: Term, overlap: float) -> tuple[Term, Term]:
+    """Matrix products, in which arithmetic and reading the weights partly overlap: (c^p + w^p)^(1/p).
+
+    p = 1 is one after the other, a large p the longer of both alone. Each term keeps its share of the time.
+    """
+    if overlap == 1.0:
+        return compute, weights
+    apart = compute.base + weights.base
+    longer = np.maximum(np.maximum(compute.base, weights.base), 1e-300)
+    together = longer * ((compute.base / longer) ** overlap + (weights.base / longer) ** overlap) ** (1 / overlap)
+    saved = np.where(apart > 0, together / np.maximum(apart, 1e-300), 1.0)
+    return replace(compute, base=compute.base * saved), replace(weights, base=weights.base * saved)
 
 
 def peak(d: Deployment, dtype: str) -> float:
@@ -91,16 +110,18 @@ def computes_natively(d: Deployment, dtype: str) -> bool:
     return is_sixteen_bit(dtype) or peak(d, dtype) > peak(d, "bf16")
 
 
-def _is_block_fp8(d: Deployment) -> bool:
+def is_block_fp8(d: Deployment) -> bool:
     """Whether the weights are served in the block-wise fp8 that their publisher chose."""
     return d.weight_dtype == "fp8" and d.model.native_dtype.startswith("fp8 (block")
 
 
 def _rate(d: Deployment, c: Constants, dtype: str) -> float:
     """Operations per second that the group's matrix products reach with weights of a format."""
-    if is_sixteen_bit(dtype) or not computes_natively(d, dtype):
+    if is_sixteen_bit(dtype):
         return d.tp * peak(d, "bf16") * c.eta_c16
-    block = c.block_fp8_compute if _is_block_fp8(d) else 1.0
+    if not computes_natively(d, dtype):
+        return d.tp * peak(d, "bf16") * c.eta_c16 * c.weight_only_compute
+    block = c.block_fp8_compute if is_block_fp8(d) else 1.0
     return d.tp * peak(d, dtype) * c.eta_c * block
 
 
@@ -111,6 +132,24 @@ def token_flops(d: Deployment) -> Parts:
     """
     unused = {"embedding", "lm_head", "norms"}
     return active_parameters(d.model).map(lambda part, count: 0.0 if part in unused else 2 * count)
+
+
+def padding_flops(d: Deployment, c: Constants, tokens: Array) -> Array:
+    """Operations on rows that are only filled up: kernels multiply each touched expert's tokens in whole tiles."""
+    if d.model.moe is None:
+        return np.zeros_like(tokens)
+    return 2.0 * parameters(d.model).experts * experts_touched(d, c, tokens) * c.moe_padding
+
+
+def experts_touched(d: Deployment, c: Constants, tokens: Array) -> Array:
+    """Share of all routed experts that a step of each number of tokens touches.
+
+    1 - (1 - k/E)^T if routing were even, fewer by `moe_touched` because it isn't, but never fewer than the k that one
+    token needs.
+    """
+    share = active_share(d.model)
+    even = -np.expm1(tokens * np.log1p(-share)) if share < 1 else np.ones_like(tokens)
+    return np.maximum(c.moe_touched * even, np.where(tokens > 0, share, 0.0))
 
 
 def head_flops(d: Deployment) -> float:
@@ -127,7 +166,9 @@ def _compute(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term:
 
     token_s = flops.map(seconds).total
     head_s = head_flops(d) / _rate(d, c, "bf16")
-    return Term("compute", scale.prefill * token_s * tokens, seq_s=scale.tpot * head_s)
+    padded_s = padding_flops(d, c, tokens) / _rate(d, c, part_dtype(d.model, "experts", d.weight_dtype))
+    base = scale.prefill * token_s * tokens + scale.tpot * padded_s
+    return Term("compute", base, seq_s=scale.tpot * head_s)
 
 
 def pair_flops(d: Deployment) -> float:
@@ -151,26 +192,24 @@ def weights_read(d: Deployment, c: Constants, tokens: Array) -> tuple[Array, flo
     """Bytes of weights, over the whole group, that a step of each number of tokens reads once for everybody.
 
     The first are in the weights' format, the second what a quantised checkpoint keeps at 16 bits. All of a dense
-    model, but for an input embedding of its own, of which only the tokens' rows are looked up. Of routed experts those
-    touched: E (1 - (1 - k/E)^T) if routing were even, fewer by `moe_touched` because it isn't, but never fewer than
-    the k that one token needs.
+    model, but for an input embedding of its own, of which only the tokens' rows are looked up; of routed experts those
+    touched. With data-parallel attention every device reads all of attention.
     """
     sizes = weight_bytes(d.model, d.weight_dtype)
+    if d.attention_dp:
+        sizes = sizes.map(lambda part, size: size * d.tp if part == "attention" else size)
     kept = sizes.map(lambda part, size: 0.0 if part_dtype(d.model, part, d.weight_dtype) == d.weight_dtype else size)
     unread = 0.0 if d.model.tied_embeddings else sizes.embedding
     wide = kept.total - (unread if kept.embedding else 0.0)
     narrow = sizes.total - unread - wide
     if d.model.moe is None:
         return np.full_like(tokens, narrow), wide
-    share = active_share(d.model)
-    even = -np.expm1(tokens * np.log1p(-share)) if share < 1 else np.ones_like(tokens)
-    touched = np.maximum(c.moe_touched * even, np.where(tokens > 0, share, 0.0))
-    return narrow - sizes.experts * (1.0 - touched), wide
+    return narrow - sizes.experts * (1.0 - experts_touched(d, c, tokens)), wide
 
 
 def _weights(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term:
     narrow, wide = weights_read(d, c, tokens)
-    block = c.block_fp8_reads if _is_block_fp8(d) else 1.0
+    block = c.block_fp8_reads if is_block_fp8(d) else 1.0
     at_peak = narrow / (c.eta_m * block) + wide / c.eta_m16
     return Term("weights", scale.tpot * at_peak / (d.tp * d.accelerator.bandwidth_bytes_per_s))
 
@@ -191,12 +230,11 @@ def decode_flops(d: Deployment) -> float:
 
 
 def _kv(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term:
-    """Reading KV. One kernel reads and computes: it lasts as long as the slower of both (for GQA the reading)."""
+    """Reading KV. With latent attention the kernel's arithmetic comes on top; without, it hides behind the reading."""
     m = d.model
-    read_s = kv_layer_bytes(d) / (kv_shards(m, d.tp) * d.accelerator.bandwidth_bytes_per_s * c.eta_kv)
-    share = 1.0 if m.mla is None else c.eta_mla
-    compute_s = decode_flops(d) / (d.tp * peak(d, "bf16") * share)
-    layer_s = scale.tpot * max(read_s, compute_s)
+    read_s = kv_layer_bytes(d) / (kv_shards(m, d.tp, d.attention_dp) * d.accelerator.bandwidth_bytes_per_s * c.eta_kv)
+    compute_s = decode_flops(d) / (d.tp * peak(d, "bf16"))
+    layer_s = scale.tpot * (max(read_s, compute_s) if m.mla is None else read_s + compute_s / c.eta_mla)
     none = np.zeros_like(tokens)
     if d.windowed and m.sliding_window is not None:
         window_s = layer_s * m.sliding_layers * m.sliding_window
@@ -205,20 +243,27 @@ def _kv(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term:
 
 
 def _communication(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term:
-    """Two all-reduces a layer of the tokens' activations, by rings: each device sends 2 (n-1)/n of them."""
+    """Exchanges of the tokens' activations by rings. An exchange's latency grows with the devices that it joins."""
     n = d.tp
     joined = link(d.accelerator, n) if n > 1 else None
     if joined is None:
         return Term("communication", np.zeros_like(tokens))
     alpha_s = c.alpha_s if joined.pcie else c.alpha_s * (1 + np.log2(n / 2))
-    reduces = 2 * d.model.layers
     volume_s = reduced_bytes(d) / (joined.bytes_per_s * c.eta_link)
-    return Term("communication", scale.tpot * reduces * alpha_s + scale.prefill * volume_s * tokens)
+    return Term("communication", scale.tpot * exchanges(d) * alpha_s + scale.prefill * volume_s * tokens)
+
+
+def exchanges(d: Deployment) -> int:
+    """All-reduces of a forward pass: after attention and after the MLP of each layer.
+
+    Where attention is data-parallel it needs none; tokens go to the experts and back, as much as one all-reduce.
+    """
+    return (1 if d.attention_dp else 2) * d.model.layers
 
 
 def reduced_bytes(d: Deployment) -> float:
-    """Bytes that one device sends for one token in a forward pass, over all layers' all-reduces."""
-    return 2 * d.model.layers * 2 * (d.tp - 1) / d.tp * d.model.hidden * ACTIVATION_BYTES
+    """Bytes that one device sends for one token in a forward pass: 2 (n-1)/n of its activations an all-reduce."""
+    return exchanges(d) * 2 * (d.tp - 1) / d.tp * d.model.hidden * ACTIVATION_BYTES
 
 
 def _overhead(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term:

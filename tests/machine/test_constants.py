@@ -1,12 +1,13 @@
 """The constants: complete, physical, and overridable by name."""
 
+import copy
 from collections.abc import Callable
 from dataclasses import fields
 
 import pytest
 
 from engine.catalog import WEIGHT_BYTES, accelerator, accelerators, model
-from engine.machine.constants import Constants, constants_for, engines, evidence, family_of, override
+from engine.machine.constants import Constants, constants_for, engines, family_of, override, shipped
 from engine.machine.deployment import Deployment
 
 Deploy = Callable[..., Deployment]
@@ -25,33 +26,47 @@ def test_every_accelerator_dtype_and_engine_has_physical_constants() -> None:
 
 
 def test_every_accelerator_of_the_catalogue_has_a_family() -> None:
-    assert {name for name in accelerators() if family_of(accelerator(name)) == "other"} == {
-        "Intel Arc Pro B60",
-        "TPU v5e",
-        "TPU v5p",
-        "TPU v6e",
-        "TPU v7",
-        "Trainium2",
-        "Inferentia2",
-    }
+    assert {name for name in accelerators() if family_of(accelerator(name)) == "other"} == {"Trainium2", "Inferentia2"}
 
 
-def test_evidence_says_measured_alike_or_judgement() -> None:
-    assert evidence(accelerator("H100-SXM-80GB"), "vllm").status == "measured"
-    assert evidence(accelerator("H100-NVL-94GB"), "vllm").status == "alike"
-    assert evidence(accelerator("MI300X"), "sglang").status == "judgement"
-    assert evidence(accelerator("TPU v6e"), "vllm").status == "judgement"
-
-
-def test_published_first_values(deploy: Deploy, constants_of: ConstantsOf) -> None:
+def test_each_constant_comes_from_its_place_in_the_table(deploy: Deploy, constants_of: ConstantsOf) -> None:
+    table = shipped()
+    hopper, own = table["families"]["hopper"], table["devices"]["H100-SXM-80GB"]
+    host = table["engines"]["vllm"]["dense"]
     h100 = constants_of(deploy("Llama-3.1-70B", "H100-SXM-80GB", weight_dtype="fp8", tp=4))
-    assert (h100.eta_c, h100.eta_c16, h100.eta_m, h100.eta_kv) == (0.60, 0.69, 0.74, 0.94)
-    assert (h100.ov_s, h100.layer_s, h100.seq_s, h100.frontend_s, h100.moe_s) == (1.5e-3, 25e-6, 6.7e-6, 0.024, 0)
-    assert h100.alpha_s == 4.7e-6
-    l40s = constants_of(deploy("Llama-3.1-8B", "L40S", tp=2))
-    assert (l40s.eta_c, l40s.eta_m, l40s.alpha_s) == (0.59, 0.89, 51e-6)
+    assert h100.eta_c == pytest.approx(hopper["eta_c"]["8"] * host["arithmetic"] * own["arithmetic"])
+    assert h100.eta_c16 == pytest.approx(hopper["eta_c"]["16"] * host["arithmetic"] * own["arithmetic"])
+    assert h100.eta_m == pytest.approx(hopper["eta_m"]["8"] * host["reads"] * own["reads"])
+    assert h100.eta_kv == pytest.approx(hopper["eta_kv"] * host["reads"] * own["reads"] * host["kv"])
+    assert (h100.ov_s, h100.layer_s, h100.seq_s, h100.moe_s) == (host["ov_s"], host["layer_s"], host["seq_s"], 0)
+    assert h100.frontend_s == pytest.approx(host["frontend_s"] + 80 * host["launch_s"])
+    assert h100.alpha_s == table["links"]["scale_up"]["alpha_s"]
+    experts = table["engines"]["sglang"]["mla"]
     deepseek = constants_of(deploy("DeepSeek-R1", "H200-SXM-141GB", weight_dtype="fp8", tp=8), "sglang")
-    assert (deepseek.moe_s, deepseek.frontend_s) == (85e-6, 0.180)
+    assert (deepseek.moe_s, deepseek.moe_compute) == (
+        experts["moe_s"],
+        pytest.approx(table["shared"]["moe_compute"] * hopper["moe"]),
+    )
+
+
+def test_what_goes_over_pcie_depends_on_who_sends_it(deploy: Deploy, constants_of: ConstantsOf) -> None:
+    links = shipped()["links"]
+
+    def share(chip: str, engine: str) -> float:
+        return constants_of(deploy("Llama-3.1-8B", chip, tp=2), engine).eta_link
+
+    assert share("L40S", "tensorrt_llm") == links["pcie_direct"]["eta_link"]
+    assert share("L40S", "vllm") == links["pcie_nccl"]["eta_link"]
+    assert share("RTX 4090", "tensorrt_llm") == links["pcie_host"]["eta_link"]
+    assert links["pcie_host"]["eta_link"] < links["pcie_nccl"]["eta_link"] < links["pcie_direct"]["eta_link"]
+
+
+def test_no_product_of_shares_exceeds_one(deploy: Deploy) -> None:
+    table = copy.deepcopy(dict(shipped()))
+    table["devices"]["L4"] = {"arithmetic": 5.0, "reads": 5.0}
+    d = deploy("Llama-3.1-8B", "L4")
+    c = constants_for(d.model, d.accelerator, "bf16", "vllm", pcie=False, table=table)
+    assert (c.eta_c, c.eta_m, c.eta_kv, c.eta_a) == (1.0, 1.0, 1.0, 1.0)
 
 
 def test_overrides_replace_by_name(deploy: Deploy, constants_of: ConstantsOf) -> None:
@@ -67,6 +82,7 @@ def test_overrides_replace_by_name(deploy: Deploy, constants_of: ConstantsOf) ->
         ({"eta_x": 0.5}, "performance.overrides.eta_x: 0.5 is for a constant that doesn't exist; constants: eta_c, "),
         ({"eta_m": 1.2}, "performance.overrides.eta_m: 1.2 is not a share of a peak; give a value above 0, at most 1"),
         ({"eta_m": 0}, "performance.overrides.eta_m: 0 is not a share of a peak"),
+        ({"overlap": 0.5}, "performance.overrides.overlap: 0.5 is below 1; give 1 or more: how far arithmetic"),
         ({"layer_s": -1.0}, "performance.overrides.layer_s: -1.0 is below 0; give 0 or more: seconds of host work"),
     ],
 )

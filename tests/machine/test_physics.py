@@ -112,9 +112,10 @@ def test_more_work_never_takes_less_time(dtype: str) -> None:
             where = (d.model.name, d.accelerator.name, term.name)
             assert term.base.shape == (STEP_TOKENS + 1,), where
             assert np.all(np.isfinite(term.base)), where
-            assert np.all(np.diff(term.base) >= 0), where
             assert term.base[0] >= 0, where
             assert min(term.seq_s, term.kv_token_s, term.pair_s) >= 0, where
+        # Arithmetic and reads overlap: their sum grows, the share of either may not.
+        assert np.all(np.diff(np.sum([term.base for term in terms], axis=0)) >= 0), where
         assert all(seconds(terms, (tokens, 1, 0.0, 0.0)) > 0 for tokens in (1, 100)), d.model.name
 
 

@@ -1,4 +1,4 @@
-"""Each part of the step time against a hand calculation."""
+"""Each part of the step time against a hand calculation, with constants that don't change when they are fitted anew."""
 
 import math
 from collections.abc import Callable
@@ -8,13 +8,61 @@ import numpy as np
 import pytest
 
 from engine.catalog import models, weight_bytes
-from engine.machine.constants import Constants
+from engine.machine.constants import Constants, constants_for
 from engine.machine.deployment import Deployment
+from engine.machine.parallel import link
 from engine.machine.steptime import Term, analytic_terms, peak, step_parts, weights_read
 from engine.scenario import Scale
 
 Deploy = Callable[..., Deployment]
 ConstantsOf = Callable[..., Constants]
+
+
+PCIE = {"alpha_s": 51e-6, "eta_link": 0.48}
+HOST = {"ov_s": 1.5e-3, "layer_s": 25e-6, "moe_s": 6e-6, "seq_s": 6.7e-6, "frontend_s": 0.024, "launch_s": 0.0}
+ENGINE = HOST | {"arithmetic": 1.0, "reads": 1.0, "kv": 1.0}
+FAMILY = {"eta_kv": 0.94, "eta_a": 0.64, "moe": 1.0}
+TABLE = {
+    "shared": {
+        "eta_mla": 0.37,
+        "overlap": 1.0,
+        "moe_touched": 0.86,
+        "moe_compute": 1.5,
+        "moe_padding": 0.0,
+        "weight_only_compute": 1.0,
+        "block_fp8_compute": 0.54,
+        "block_fp8_reads": 0.8,
+        "logits_bytes": 32.0,
+        "driver_share": 0.01,
+        "runtime_gib": 0.35,
+        "comm_gib": 0.25,
+    },
+    "links": {
+        "scale_up": {"alpha_s": 4.7e-6, "eta_link": 0.48},
+        "pcie_direct": PCIE,
+        "pcie_nccl": PCIE,
+        "pcie_host": PCIE,
+    },
+    "families": {
+        "hopper": FAMILY | {"eta_c": {"16": 0.69, "8": 0.60, "4": 0.60}, "eta_m": {"16": 0.84, "8": 0.74, "4": 0.56}},
+        "ampere": FAMILY | {"eta_c": {"16": 0.70, "8": 0.61, "4": 0.61}, "eta_m": {"16": 0.76, "8": 0.68, "4": 0.51}},
+        "ada": FAMILY | {"eta_c": {"16": 0.59, "8": 0.51, "4": 0.51}, "eta_m": {"16": 0.89, "8": 0.79, "4": 0.59}},
+    },
+    "devices": {},
+    "engines": {"vllm": {"dense": ENGINE | {"moe_s": 0.0}, "moe": ENGINE, "mla": ENGINE}},
+}
+
+
+@pytest.fixture
+def constants_of() -> ConstantsOf:
+    """constants_of(deployment): of the table above."""
+
+    def build(d: Deployment) -> Constants:
+        joined = link(d.accelerator, d.tp) if d.tp > 1 else None
+        pcie = joined is not None and joined.pcie
+        return constants_for(d.model, d.accelerator, d.weight_dtype, "vllm", pcie, TABLE)
+
+    return build
 
 
 def parts_of(d: Deployment, c: Constants, *step: float, scale: Scale | None = None) -> dict[str, float]:
@@ -99,20 +147,51 @@ def test_moe_layers_cost_host_time(deploy: Deploy, constants_of: ConstantsOf) ->
     assert overhead.base[1] == pytest.approx(1.5e-3 + 61 * 25e-6 + 58 * 6e-6, rel=1e-12)
 
 
-def test_latent_kv_is_read_by_every_device(deploy: Deploy, constants_of: ConstantsOf) -> None:
-    slopes = []
-    for tp in (4, 8):
+def test_latent_kv_is_read_by_every_device_and_computed_together(deploy: Deploy, constants_of: ConstantsOf) -> None:
+    for tp in (1, 4, 8):
         d = deploy("DeepSeek-V3", "H200-SXM-141GB", tp=tp, weight_dtype="fp8", kv_dtype="bf16")
-        slopes.append(by_name(analytic_terms(d, constants_of(d)))["kv"].kv_token_s)
-    assert slopes[0] == slopes[1] == pytest.approx(61 * 576 * 2 / (4800e9 * 0.94), rel=1e-9)
+        slope = by_name(analytic_terms(d, constants_of(d)))["kv"].kv_token_s
+        read, compute = 576 * 2 / (4800e9 * 0.94), 2 * 128 * (2 * 512 + 64) / (tp * 989e12 * 0.37)
+        assert slope == pytest.approx(61 * (read + compute), rel=1e-9)
 
 
-def test_latent_attention_on_one_device_computes_longer_than_it_reads(
+def test_data_parallel_attention_reads_its_own_kv_and_all_of_attention(
     deploy: Deploy, constants_of: ConstantsOf
 ) -> None:
-    d = deploy("DeepSeek-V3", "H200-SXM-141GB", weight_dtype="fp8", kv_dtype="fp8")
-    slope = by_name(analytic_terms(d, constants_of(d)))["kv"].kv_token_s
-    assert slope == pytest.approx(61 * 2 * 128 * (2 * 512 + 64) / (989e12 * 0.37), rel=1e-9)
+    d = deploy("Mixtral-8x7B", "H100-SXM-80GB", tp=4)
+    apart = replace(d, attention_dp=True, ep=4)
+    together, separate = (by_name(analytic_terms(one, constants_of(d))) for one in (d, apart))
+    more = 3 * 2 * 32 * 41_943_040 / (4 * 3350e9 * 0.84)
+    assert separate["weights"].base[9] - together["weights"].base[9] == pytest.approx(more, rel=1e-9)
+    assert separate["communication"].base[9] == pytest.approx(together["communication"].base[9] / 2, rel=1e-9)
+    latent = replace(deploy("DeepSeek-V3", "H200-SXM-141GB", tp=8, weight_dtype="fp8"), attention_dp=True, ep=8)
+    slope = by_name(analytic_terms(latent, constants_of(latent)))["kv"].kv_token_s
+    alone = by_name(analytic_terms(replace(latent, tp=1), constants_of(latent)))["kv"].kv_token_s
+    assert slope == pytest.approx(alone / 8, rel=1e-9)
+
+
+def test_arithmetic_and_reads_overlap(deploy: Deploy, constants_of: ConstantsOf) -> None:
+    d = deploy("Llama-3.1-8B", "H100-SXM-80GB")
+    apart, half, fully = (
+        by_name(analytic_terms(d, replace(constants_of(d), overlap=overlap))) for overlap in (1.0, 2.0, 200.0)
+    )
+    for tokens in (1, 100, 2000):
+        compute, weights = (apart[name].base[tokens] for name in ("compute", "weights"))
+        together = [terms["compute"].base[tokens] + terms["weights"].base[tokens] for terms in (half, fully)]
+        assert together[0] == pytest.approx(math.hypot(compute, weights), rel=1e-9)
+        assert together[1] == pytest.approx(max(compute, weights), rel=1e-2)
+        assert half["compute"].base[tokens] / half["weights"].base[tokens] == pytest.approx(compute / weights, rel=1e-9)
+
+
+def test_touched_experts_are_filled_up_to_whole_tiles(deploy: Deploy, constants_of: ConstantsOf) -> None:
+    d = deploy("Mixtral-8x7B", "H100-SXM-80GB", tp=2)
+    plain, padded = (
+        by_name(analytic_terms(d, replace(constants_of(d), moe_padding=rows)))["compute"].base for rows in (0.0, 4.0)
+    )
+    rows = 4 * 2 * 32 * 8 * 3 * 4096 * 14336 / (2 * 989e12 * 0.69)
+    assert padded[0] == plain[0]
+    assert padded[1] - plain[1] == pytest.approx(rows * 2 / 8, rel=1e-9)
+    assert padded[2048] - plain[2048] == pytest.approx(rows * 0.86, rel=1e-6)
 
 
 def test_block_fp8_is_slower_than_plain_fp8(deploy: Deploy, constants_of: ConstantsOf) -> None:
@@ -151,6 +230,9 @@ def test_weight_only_formats_read_less_and_compute_the_same(deploy: Deploy, cons
     wide, narrow = (deploy("Llama-3.1-8B", "A100-SXM4-80GB", weight_dtype=dtype) for dtype in ("bf16", "fp8"))
     first, second = (by_name(analytic_terms(d, constants_of(d))) for d in (wide, narrow))
     assert first["compute"].base[1] == second["compute"].base[1]
+    unpacking = by_name(analytic_terms(narrow, replace(constants_of(narrow), weight_only_compute=0.5)))
+    assert unpacking["compute"].base[1] == pytest.approx(2 * first["compute"].base[1], rel=1e-9)
+    assert unpacking["compute"].seq_s == first["compute"].seq_s, "the head stays at 16 bits"
     reads = LAYERS_8B / 0.68 + 2 * (HEAD_8B + NORMS_8B) / 0.76
     assert second["weights"].base[1] == pytest.approx(reads / 2039e9, rel=1e-9)
 
