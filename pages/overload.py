@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from engine import Scenario  # the whole engine first: two visitors at once would import it from two ends
 from engine.outcome.story import Story
-from engine.scenario import Scenario
 from engine.traffic import Trace
 from ui import against, answering, charts, overload_charts, overload_words, parts, tables
 from ui.assumptions import assumptions, footer, machines

@@ -6,8 +6,8 @@ import math
 
 import streamlit as st
 
+from engine import Scenario  # the whole engine first: two visitors at once would import it from two ends
 from engine.outcome.story import Story
-from engine.scenario import Scenario
 from engine.traffic import Trace
 from ui import against, answering, charts, parts, tables, verdict
 from ui.assumptions import assumptions, footer, machines

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.machine import replica_evidence
 from engine.outcome.story import Story
 from engine.scenario import Admission, Analytic, Client, Scenario, describe
-from ui.words import count, digits, money, percent, plain, seconds
+from ui.words import NBSP, count, digits, money, percent, plain, seconds
 
 _STATUS = {
     "calibrated": "fitted on published measurements of this accelerator with this engine",
@@ -73,10 +73,13 @@ def _length(length: object) -> str:
 
 def machines(story: Story, scenario: Scenario) -> str:
     """What it runs on, what that costs, how busy it is."""
-    chips, replicas = scenario.parallelism.tp, scenario.fleet.replicas
-    device = plain(scenario.hardware.accelerator)
-    what = f"{count(replicas, 'replica')} of {plain(scenario.model.name)}"
-    parts = [f"{what} on {count(chips * replicas, device, device)}"]
+    chips, device = scenario.parallelism.tp, plain(scenario.hardware.accelerator)
+    low = high = scenario.fleet.replicas
+    if story.relief is not None:
+        low, high = story.relief.fewest_ready, story.relief.most_ready
+    many = f"{low} to {count(high, 'replica')}" if low < high else count(high, "replica")
+    on = f"{chips * low} to {chips * high}{NBSP}{device}" if low < high else count(chips * high, device, device)
+    parts = [f"{many} of {plain(scenario.model.name)} on {on}"]
     cost = story.summary["cost"]
     if cost["per_hour"] is not None:
         each = cost["per_million_output_tokens"]

@@ -45,14 +45,16 @@ def arrivals_figure(a: Arrivals, horizon_s: float, warmup_s: float, pinned: Arri
     seen = ~np.isnan(a.rate_rps)
     x, y = steps(a.bins.start_s[seen], a.bins.width_s, a.rate_rps[seen], horizon_s, scale)
     high = highest([a.rate_rps] if pinned is None else [a.rate_rps, pinned.rate_rps])
-    capacities = [shown.capacity_rps or 0.0 for shown in (a, pinned) if shown is not None]
+    capacities = [_most_served(shown) for shown in (a, pinned) if shown is not None]
     near = [rate for rate in capacities if not high or rate <= _FAR * high]
     top = nice_top(max([high, *near, min(capacities[0], _FAR * high if high else math.inf)]) * 1.08)
     draft = Draft(horizon_s / scale, unit, "requests per second", top, warmup_s / scale)
     draft.area(x, y, BLUE)
     draft.line(x, y, BLUE, "arrivals", shape="hv")
     draft.label(float(y[-1]) if y.size else 0.0, "arrivals", BLUE)
-    if a.capacity_rps is not None and a.capacity_rps <= top:
+    if a.capacity_course_rps is not None:
+        _moving_capacity(draft, a, seen, y, horizon_s, scale)
+    elif a.capacity_rps is not None and a.capacity_rps <= top:
         capacity = np.full(x.size, a.capacity_rps, np.float32)
         draft.band(x, capacity, np.maximum(y, capacity), ORANGE, 0.45, shape="hv")
         draft.level(a.capacity_rps, "can be served", f"can serve {digits(a.capacity_rps, 2)}", TEXT)
@@ -61,6 +63,23 @@ def arrivals_figure(a: Arrivals, horizon_s: float, warmup_s: float, pinned: Arri
     if pinned is not None:
         _pinned_arrivals(draft, a, pinned, horizon_s, scale)
     return draft.figure()
+
+
+def _most_served(a: Arrivals) -> float:
+    """The highest that can be served at any time."""
+    return highest([a.capacity_course_rps]) if a.capacity_course_rps is not None else a.capacity_rps or 0.0
+
+
+def _moving_capacity(
+    draft: Draft, a: Arrivals, seen: NDArray[np.bool_], arrivals: Line, horizon_s: float, scale: float
+) -> None:
+    """What the replicas that are ready can serve, where an autoscaler changes their number."""
+    assert a.capacity_course_rps is not None
+    x, can = steps(a.bins.start_s[seen], a.bins.width_s, a.capacity_course_rps[seen], horizon_s, scale)
+    draft.band(x, can, np.maximum(arrivals, can), ORANGE, 0.45, shape="hv")
+    draft.line(x, can, TEXT, "can be served", shape="hv", dash="dash", width=1.6)
+    if can.size:
+        draft.label(float(can[-1]), f"can serve {digits(float(can[-1]), 2)}", TEXT)
 
 
 def _pinned_arrivals(draft: Draft, a: Arrivals, pinned: Arrivals, horizon_s: float, scale: float) -> None:

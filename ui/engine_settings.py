@@ -11,6 +11,8 @@ from ui.inputs import box, choice
 from ui.session import Current
 from ui.settings import GROUPS
 
+_ACROSS = 4
+
 
 def engine_settings(current: Current, above: Container[str] = ()) -> None:
     """One column a group. A changed value is the scenario's like any other: in the link, in undo, in every page.
@@ -20,8 +22,10 @@ def engine_settings(current: Current, above: Container[str] = ()) -> None:
     drawn = controls(current.base)
     with st.expander("Engine settings", icon=":material/tune:", key="engine-settings"):
         st.caption("The scenario's values under the names that they have in vLLM, or here where it has none.")
-        for column, (title, paths) in zip(st.columns(len(GROUPS)), GROUPS.items(), strict=True):
-            with column:
-                st.markdown(f"##### {title}")
-                for control in (drawn[path] for path in paths if path in drawn):
-                    (choice if control.kind == "choice" else box)(control, twin=control.key in above)
+        groups = list(GROUPS.items())
+        for first in range(0, len(groups), _ACROSS):
+            for column, (title, paths) in zip(st.columns(_ACROSS), groups[first : first + _ACROSS], strict=False):
+                with column:
+                    st.markdown(f"##### {title}")
+                    for control in (drawn[path] for path in paths if path in drawn):
+                        (choice if control.kind == "choice" else box)(control, twin=control.key in above)

@@ -15,6 +15,8 @@ from ui.controls import burstiness_word
 _BOX_PX = 104
 _ROW_PX = 154
 """Two of them fit side by side on a telephone."""
+_WIDE_PX = 236
+_SHORT_WORD = 12
 Width = int | Literal["stretch"]
 
 
@@ -51,7 +53,12 @@ def row(drawn: Mapping[str, Control], labels: Mapping[str, str]) -> None:
     """Controls side by side under labels of a page's own, as many in a line as there is room for."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         for control in (replace(drawn[key], label=label) for key, label in labels.items() if key in drawn):
-            choice(control, _ROW_PX) if control.kind == "choice" else box(control, _ROW_PX)
+            choice(control, _width(control)) if control.kind == "choice" else box(control, _ROW_PX)
+
+
+def _width(control: Control) -> int:
+    """Lists of long words are wider."""
+    return _WIDE_PX if max(map(len, (control.choices or {}).values()), default=0) > _SHORT_WORD else _ROW_PX
 
 
 def _twin(control: Control) -> str:

@@ -78,6 +78,7 @@ class Runs:
         beginning = scenario.run.seeds * scenario.fleet.replicas * work.REQUESTS_PER_LANE
         small = total <= beginning
         if min(total, beginning) > _INLINE or work.rounds(scenario) > _ROUNDS_INLINE:
+            work.refuse_unfit(scenario)
             return None
         # One computation at a time: several at once take each other's turns at the interpreter and all get slow.
         with self._one_at_a_time:

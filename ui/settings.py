@@ -16,6 +16,8 @@ RATE_LIMIT = "admission.rate_limit.rate_rps"
 SHED = "admission.shed.ttft_s"
 DISCIPLINE = "admission.discipline.kind"
 THROTTLE = "traffic.client.throttle.k"
+POLICY = "autoscaler.policy"
+COUNT_STARTING = "autoscaler.count_starting"
 GROUPS: dict[str, tuple[str, ...]] = {
     "Batching": (
         "batching.policy",
@@ -50,6 +52,23 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "traffic.client.retry_layers",
         THROTTLE,
     ),
+    "Autoscaler": (
+        POLICY,
+        "autoscaler.metric",
+        "autoscaler.target",
+        "autoscaler.interval_s",
+        "autoscaler.metric_window_s",
+        "autoscaler.min_replicas",
+        "autoscaler.max_replicas",
+        COUNT_STARTING,
+    ),
+    "Start of a replica": (
+        "autoscaler.startup.provision_s",
+        "autoscaler.startup.image_pull_s",
+        "autoscaler.startup.weights_load_s",
+        "autoscaler.startup.warmup_s",
+        "autoscaler.startup.cv",
+    ),
 }
 """What the expander shows, column by column."""
 
@@ -59,6 +78,7 @@ _NAMES = {
     DISCIPLINE: "discipline",
     THROTTLE: "throttle",
     "fleet.routing.policy": "routing",
+    POLICY: "autoscaler",
 }
 """Where the last part of the path alone says too little."""
 _STEPS = ((100_000.0, 10_000.0), (1_000.0, 256.0), (100.0, 16.0), (10.0, 1.0))
@@ -142,7 +162,21 @@ def _discipline(path: str, base: Scenario) -> Control:
     return replace(_choice(info, now), changes=lambda new: {path.rpartition(".")[0]: {"kind": new}})
 
 
-_SPECIAL = {RATE_LIMIT: _part, SHED: _part, THROTTLE: _part, DISCIPLINE: _discipline}
+def _switch(path: str, base: Scenario) -> Control:
+    """Yes or no, as a list of two: undo, links and twins then treat it like any other."""
+    info, now = describe(path), get(base, path)
+    return Control(
+        key=path,
+        kind="choice",
+        label=_label(info),
+        help=_words(info) + info.help,
+        value="yes" if now else "no",
+        changes=lambda new: {path: new == "yes"},
+        choices={"yes": "yes", "no": "no"},
+    )
+
+
+_SPECIAL = {RATE_LIMIT: _part, SHED: _part, THROTTLE: _part, DISCIPLINE: _discipline, COUNT_STARTING: _switch}
 
 
 def _label(info: ParamInfo) -> str:

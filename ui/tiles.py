@@ -8,16 +8,17 @@ import streamlit as st
 
 from engine.outcome.story import Story
 from ui import against
+from ui.scaling_tiles import lag_tile
 from ui.words import METRICS, REASONS, SHORT, listed, percent, seconds
 
 _WORTH_SAYING = 0.02  # share without an answer from which on a percentile of the others needs a warning beside it
 
 
 def tiles(story: Story, final: bool, pinned: Story | None = None) -> None:
-    """Three tiles; with A, each says how far it is from A's."""
+    """Three tiles, and with an autoscaler the lag; with A, each says how far it is from A's."""
     promise, tail = story.promise, story.tail
     word, term = SHORT[tail.metric], METRICS[tail.metric][1]
-    first, second, third = st.columns(3)
+    first, second, third, *more = st.columns(3 if story.relief is None else 4)
     promised = f"promise {seconds(promise.objective.threshold_s)}" if promise else "nothing promised"
     missing = tail.unanswered / (tail.answered + tail.unanswered) if final and tail.unanswered else 0.0
     if missing > _WORTH_SAYING and (promise is None or "unfinished" in promise.objective.failures):
@@ -48,6 +49,8 @@ def tiles(story: Story, final: bool, pinned: Story | None = None) -> None:
         help="Share of requests that were refused." + _interval(story.turned_away_ci, percent),
         delta_color="off", delta_arrow="off", border=True, height="stretch",
     )  # fmt: skip
+    if story.relief is not None:
+        lag_tile(more[0], story.relief, pinned.relief if pinned else None)
 
 
 def _interval(ends: Sequence[float] | None, words: Callable[[float], str]) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from engine.outcome.course import Arrivals
 from engine.outcome.story import Promise, Story
 from engine.scenario import Scenario
 from ui.words import (
@@ -11,6 +14,7 @@ from ui.words import (
     NBSP,
     REASONS,
     count,
+    digits,
     fraction,
     listed,
     moment,
@@ -84,6 +88,7 @@ def explanation(story: Story) -> str:
 def _context(story: Story) -> str:
     promise, offered, able = story.promise, story.offered_rps or 0.0, story.fleet_rps
     can = f"{rate(able)} can be served" if able else "none can be served"
+    can += " by the replicas that are ready, on average" if able and story.relief is not None else ""
     match story.verdict:
         case "idle":
             return "Raise the requests per second, or open a preset."
@@ -160,13 +165,21 @@ def arrivals_sentence(story: Story, scenario: Scenario) -> str:
         own = f"{users} who ask again when they have their answer bring {requests(story.offered_rps or 0.0)}"
         more = " The shaded moments bring more." if a.above_s else ""
         return f"**{own}; {replicas} can serve {rate(a.capacity_rps)}.**{more}"
-    can = f"what {count(scenario.fleet.replicas, 'replica')} can serve ({rate(a.capacity_rps)})"
+    can = _what_can_be_served(a, scenario)
     if not a.above_s:
         return f"**Arrivals never pass {can}.**"
     shaded = "The shaded area has to wait" + (" or is turned away." if story.turned_away else ".")
     if a.above_s > 0.97 * a.window_s:
         return f"**Arrivals are above {can} all the time.** {shaded}"
     return f"**Arrivals pass {can} for {seconds(a.above_s)} of {seconds(a.window_s)}.** {shaded}"
+
+
+def _what_can_be_served(a: Arrivals, scenario: Scenario) -> str:
+    if a.capacity_course_rps is None:
+        return f"what {count(scenario.fleet.replicas, 'replica')} can serve ({rate(a.capacity_rps or 0.0)})"
+    low, high = float(np.nanmin(a.capacity_course_rps)), float(np.nanmax(a.capacity_course_rps))
+    span = rate(high) if low == high else f"{digits(low, 2)} to {rate(high)}" if low >= 0.5 else f"up to {rate(high)}"
+    return f"what the ready replicas can serve ({span})"
 
 
 def latency_sentence(story: Story) -> str:

@@ -42,7 +42,7 @@ def ways_of_saying_no(scenario: Scenario, trace: Trace | None, answer: Answer) -
         if known.done:
             _show(known, scenario)
         elif answer.final:
-            _working(scenario, trace, answer.story.fleet_rps, time.monotonic())
+            _working(scenario, trace, answer.story.summary["replica"]["capacity_rps"], time.monotonic())
         else:
             st.caption("Follows the whole answer.")
 
@@ -63,14 +63,14 @@ def known_so_far(scenario: Scenario) -> Comparison:
     return Comparison(ways, found, sum(one is not None and one.result is None for one in known))
 
 
-def go_on(scenario: Scenario, trace: Trace | None, fleet_rps: float | None) -> Comparison:
-    """Ask for what comes next, so that it is worked out; what is known by now. `fleet_rps`: what can be served."""
+def go_on(scenario: Scenario, trace: Trace | None, each_rps: float | None) -> Comparison:
+    """Ask for what comes next, so that it is worked out; what is known by now. `each_rps`: what a replica can serve."""
     store = runs.shared()
     store.aside(f"ways {scenario.token}", work.ways_of, scenario, trace)
     known = known_so_far(scenario)
     open_ = [way for way in known.ways or () if store.known_aside(_key(scenario, way)) is None][:_AHEAD]
     for way in reversed(open_):  # the newest is begun first
-        store.aside(_key(scenario, way), work.tried, scenario, way, fleet_rps, trace)
+        store.aside(_key(scenario, way), work.tried, scenario, way, each_rps, trace)
     return known_so_far(scenario)
 
 
@@ -80,10 +80,10 @@ def _key(scenario: Scenario, way: Way) -> str:
 
 
 @st.fragment(run_every=_EVERY_S)
-def _working(scenario: Scenario, trace: Trace | None, fleet_rps: float | None, since: float) -> None:
+def _working(scenario: Scenario, trace: Trace | None, each_rps: float | None, since: float) -> None:
     known = known_so_far(scenario)
     if time.monotonic() - since > _STANDS_S:
-        known = go_on(scenario, trace, fleet_rps)
+        known = go_on(scenario, trace, each_rps)
         if known.done:
             st.rerun()
     total = len(known.ways) if known.ways else 1

@@ -5,9 +5,26 @@ Imports no Streamlit, so that a worker starts quickly.
 
 from __future__ import annotations
 
+from math import inf
+
+from engine.machine import replica_model
 from engine.outcome.story import Story, story
 from engine.scenario import Scenario
-from engine.study import Suggestion, Tried, Way, remember_capacity, simulate, suggest, try_way, ways
+from engine.study import (
+    RuleName,
+    RuleOutcome,
+    Spare,
+    Suggestion,
+    Tried,
+    Way,
+    remember_capacity,
+    rule_outcome,
+    simulate,
+    spare,
+    suggest,
+    try_way,
+    ways,
+)
 from engine.traffic import Trace
 
 REQUESTS_PER_LANE = 200
@@ -35,10 +52,25 @@ def ways_of(scenario: Scenario, trace: Trace | None = None) -> tuple[Way, ...]:
     return ways(scenario, trace)
 
 
-def tried(scenario: Scenario, way: Way, fleet_rps: float | None, trace: Trace | None = None) -> Tried:
-    """What one of them does. `fleet_rps`: what all replicas can serve. Raises `ScenarioError` and `TraceError`."""
-    remember_capacity(scenario, None if fleet_rps is None else fleet_rps / scenario.fleet.replicas, trace)
+def tried(scenario: Scenario, way: Way, each_rps: float | None, trace: Trace | None = None) -> Tried:
+    """What one of them does. `each_rps`: what one replica can serve. Raises `ScenarioError` and `TraceError`."""
+    remember_capacity(scenario, each_rps, trace)
     return try_way(scenario, way, trace)
+
+
+def spare_of(scenario: Scenario, each_rps: float | None, trace: Trace | None = None) -> Spare | None:
+    """The spare replicas that would have kept the promise. `each_rps`: what one replica can serve.
+
+    Raises `ScenarioError` and `TraceError`.
+    """
+    remember_capacity(scenario, each_rps, trace)
+    return spare(scenario, trace)
+
+
+def ruled(scenario: Scenario, rule: RuleName, each_rps: float | None, trace: Trace | None = None) -> RuleOutcome | None:
+    """What becomes of the scenario under an autoscaler's rule. Arguments and errors as of `spare_of`."""
+    remember_capacity(scenario, each_rps, trace)
+    return rule_outcome(scenario, rule, trace)
 
 
 def beginning_s(scenario: Scenario, trace: Trace | None = None) -> float:
@@ -65,12 +97,20 @@ def expected_requests(scenario: Scenario, trace: Trace | None = None) -> float:
     return _rate_rps(scenario) * traffic.shape.mean_factor(horizon) * horizon * run.seeds
 
 
+def refuse_unfit(scenario: Scenario) -> None:
+    """Raise `ScenarioError` for a model that doesn't fit its machines, before anybody waits for a run."""
+    replica_model(scenario)
+
+
 def rounds(scenario: Scenario) -> float:
     """About how often in a run all replicas wait for each other, because clients or the router look at them.
 
-    The beginning of such a run isn't shown first: retries make it as slow as the whole, and the story is in the end.
+    The beginning of such a run isn't shown first: retries make it as slow as the whole, and the story is in the end. An
+    autoscaler's help isn't in the beginning either.
     """
     client, routing, horizon = scenario.traffic.client, scenario.fleet.routing, scenario.run.horizon_s or 0.0
+    if scenario.autoscaler.policy != "none":
+        return inf
     seen: list[float] = []
     if client.max_retries:
         seen.append(min(max(client.backoff_s / 10, 0.02), 0.25))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from .cost import Cost, cost
 from .course import bins_of
+from .lag import demand
 from .meter import Meter
 from .objectives import Attainment, Scored, attain, score
 from .overload import Fates, Overload, overload
+from .relief import Relief, relief
 from .result import Result
 from .spread import QUANTILES, Spread, half_width, quantile, spread
 from .timeline import bin_width, timeline
@@ -19,6 +21,7 @@ __all__ = [
     "Fates",
     "Meter",
     "Overload",
+    "Relief",
     "Result",
     "Scored",
     "Spread",
@@ -27,9 +30,11 @@ __all__ = [
     "bin_width",
     "bins_of",
     "cost",
+    "demand",
     "half_width",
     "overload",
     "quantile",
+    "relief",
     "score",
     "spread",
     "timeline",

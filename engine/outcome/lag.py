@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ class Episode:
     unmet_requests: float
     """Demand above capacity, summed up."""
     harmed: int
-    """Requests that came before it had drained and broke the promise."""
+    """Requests that came before it had drained, or the next one began, and broke the promise."""
     spare_replicas: int
     """Replicas beyond those ready at its start that its highest demand needed."""
 
@@ -107,13 +107,25 @@ def episodes(run: FleetRun, replicas: Replicas, capacity_rps: float, bad: NDArra
     for seed in range(run.horizon_s.size):
         d = demand(run, replicas, seed, capacity_rps)
         before = -np.inf
+        mine: list[Episode] = []
         for first, last in _stretches(d.demand_rps > d.capacity_rps):
-            episode = _episode(run, run.lives, d, seed, first, last, before, capacity_rps, bad)
+            episode = _episode(run.lives, d, seed, first, last, before, float(run.horizon_s[seed]), capacity_rps)
             short = last - first < WINDOW_S / STEP_S
             if not (short and episode.decided_s is None):
-                found.append(episode)
+                mine.append(episode)
                 before = np.inf if episode.ready_s is None else episode.ready_s
+        begins = [e.demand_crossed_s for e in mine] + [np.inf]
+        found += [replace(e, harmed=_harmed(run, e, begins[i + 1], bad)) for i, e in enumerate(mine)]
     return tuple(found)
+
+
+def _harmed(run: FleetRun, e: Episode, next_s: float, bad: NDArray[np.bool_]) -> int:
+    """Each request belongs to one episode, though the next may begin before the queue of this one is gone."""
+    part = slice(int(run.attempts.seed_start[e.seed]), int(run.attempts.seed_start[e.seed + 1]))
+    arrival = run.attempts.arrival_s[part]
+    over = np.inf if e.drained_s is None else e.drained_s
+    inside = (arrival >= e.demand_crossed_s) & (arrival <= over) & (arrival < next_s)
+    return int((bad[part] & inside).sum())
 
 
 def _stretches(above: NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -130,19 +142,14 @@ def _stretches(above: NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 
 def _episode(
-    run: FleetRun, lives: Lives, d: Demand, seed: int, first: int, last: int, before_s: float, capacity_rps: float,
-    bad: NDArray[np.bool_],
+    lives: Lives, d: Demand, seed: int, first: int, last: int, before_s: float, end_s: float, capacity_rps: float
 ) -> Episode:  # fmt: skip
     crossed = float(d.time_s[first])
     ended = last < d.time_s.size
-    until = float(d.time_s[last]) if ended else float(run.horizon_s[seed])
+    until = float(d.time_s[last]) if ended else end_s
     came = (lives.seed == seed) & (lives.ordered_s > before_s) & (lives.ready_s > crossed) & np.isfinite(lives.ready_s)
     ordered = lives.ordered_s[came & (lives.ordered_s <= until) & (lives.ordered_s > 0)]
     drained = _drained(lives, seed, crossed, until) if ended else None
-    a = run.attempts
-    part = slice(int(a.seed_start[seed]), int(a.seed_start[seed + 1]))
-    over = float(run.horizon_s[seed]) if drained is None else drained
-    inside = (a.arrival_s[part] >= crossed) & (a.arrival_s[part] <= over)
     short = np.maximum(d.demand_rps[first:last] - d.capacity_rps[first:last], 0.0)
     needed = int(np.ceil(d.demand_rps[first:last].max() / capacity_rps - 1e-9))
     return Episode(
@@ -152,7 +159,7 @@ def _episode(
         ready_s=until if ended else None,
         drained_s=drained,
         unmet_requests=float(short.sum() * STEP_S),
-        harmed=int((bad[part] & inside).sum()),
+        harmed=0,  # until it is known when the next one begins
         spare_replicas=max(needed - int(d.ready[first]), 0),
     )
 

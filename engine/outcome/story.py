@@ -14,6 +14,7 @@ from .busiest import Busiest, busiest
 from .course import Arrivals, Latencies, Refusals, arrivals, bins_of, latencies, refusals
 from .objectives import Attainment
 from .overload import Overload, overload
+from .relief import Relief, relief
 from .result import Result
 from .spread import half_width, number, spread
 
@@ -76,6 +77,8 @@ class Story:
     latencies: Latencies
     refusals: Refusals
     overload: Overload
+    relief: Relief | None
+    """When help arrived; ``None`` without an autoscaler."""
     summary: dict[str, Any]
 
 
@@ -105,6 +108,7 @@ def story(result: Result, asked: Scenario | None = None) -> Story:
         latencies=latencies(result, bins, promise.objective if promise else None),
         refusals=refusals(result, bins),
         overload=overload(result, bins),
+        relief=relief(result),
         summary=result.summary(),
     )
 

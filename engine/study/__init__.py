@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from .capacity import capacity_rps, forget_capacities, remember_capacity
 from .refusing import Tried, Way, try_way, ways
+from .rules import RULES, RuleName, RuleOutcome, rule_outcome
 from .run import simulate
+from .spare import Spare, spare
 from .suggest import Suggestion, suggest
 
 __all__ = [
+    "RULES",
+    "RuleName",
+    "RuleOutcome",
+    "Spare",
     "Suggestion",
     "Tried",
     "Way",
     "capacity_rps",
     "forget_capacities",
     "remember_capacity",
+    "rule_outcome",
     "simulate",
+    "spare",
     "suggest",
     "try_way",
     "ways",

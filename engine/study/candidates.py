@@ -66,7 +66,19 @@ def candidates(now: Situation) -> Iterator[Candidate]:
 def _replicas(now: Situation) -> Iterator[Candidate]:
     have = now.scenario.fleet.replicas
     more = have + max(1, round(have / 8))
-    yield Candidate("replicas", {"fleet.replicas": more}, have, more)
+    yield Candidate("replicas", with_spare(now.scenario, more - have), have, more)
+
+
+def with_spare(s: Scenario, count: int) -> dict[str, Any]:
+    """The changes that add so many replicas for good; the autoscaler keeps its room above them."""
+    changes: dict[str, Any] = {"fleet.replicas": s.fleet.replicas + count}
+    if count and s.autoscaler.policy != "none":
+        least = max(s.autoscaler.min_replicas, s.fleet.replicas) + count
+        changes |= {
+            "autoscaler.min_replicas": least,
+            "autoscaler.max_replicas": max(s.autoscaler.max_replicas, least),
+        }
+    return changes
 
 
 def _answers(now: Situation) -> Iterator[Candidate]:
@@ -160,7 +172,10 @@ def _room(now: Situation) -> Iterator[Candidate]:
     have, traffic = now.scenario.fleet.replicas, now.scenario.traffic
     if have > 1:
         fewer = have - max(1, round(have / 8))
-        yield Candidate("fewer_replicas", {"fleet.replicas": fewer}, have, fewer, leaves_room=True)
+        changes: dict[str, Any] = {"fleet.replicas": fewer}
+        if now.scenario.autoscaler.policy != "none":
+            changes["autoscaler.min_replicas"] = min(now.scenario.autoscaler.min_replicas, fewer)
+        yield Candidate("fewer_replicas", changes, have, fewer, leaves_room=True)
     if traffic.process == "closed":
         # Who finds no seat would wait, which a promise about the gaps between words doesn't notice.
         users = min(traffic.closed.users * MORE_USERS, now.scenario.batching.max_num_seqs * have)

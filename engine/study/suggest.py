@@ -94,11 +94,11 @@ def suggest(
 def shortened(s: Scenario, trace: Trace | None, requests_per_replica: int, seeds: int) -> Scenario:
     """The beginning of a scenario: as many requests a replica and as many seeds, a warm-up that leaves most of it.
 
-    What depends on the whole run's length (growing lengths, a ramp) keeps that length.
+    What depends on the whole run's length (growing lengths, a ramp, an autoscaler's help) keeps that length.
     """
     most = requests_per_replica * s.fleet.replicas
     seeds = min(s.run.seeds, seeds, max(2, _MOST_REQUESTS // most))
-    if s.traffic.growth is not None or s.traffic.shape.kind == "ramp":
+    if s.traffic.growth is not None or s.traffic.shape.kind == "ramp" or s.autoscaler.policy != "none":
         return s.replace({"run.seeds": seeds})
     horizon = s.run.horizon_s
     if s.traffic.process == "closed":  # users ask no faster than they are answered

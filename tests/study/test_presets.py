@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from engine import Result, Scenario, simulate
+from engine.outcome.relief import relief
 from engine.scenario import preset
 
 MINUTE = 60.0
@@ -137,3 +138,20 @@ def test_saying_no_to_a_few_keeps_the_others_on_time() -> None:
     assert few.attainments[0].good > 0.97 * (few.attainments[0].valid - requests["rejected"]), (
         "and the rest are on time"
     )
+
+
+def test_help_arrives_nine_minutes_after_it_is_ordered() -> None:
+    result = run("nine-minutes")
+    assert {e.seed for e in result.episodes or ()} == set(range(result.scenario.run.seeds)), "every run has the burst"
+    for e in result.episodes or ():
+        assert e.provisioning_s == 540.0, "the first decision suffices"
+        assert e.detection_s is not None
+        assert 15 <= e.detection_s <= 75, "noticed and decided within about a minute"
+        assert e.lag_s == e.detection_s + 540.0
+        assert e.drained_s is not None
+    told = relief(result)
+    assert told is not None
+    assert sum(part.seconds for part in told.parts if part.stage != "drain") == told.typical
+    assert told.harmed > 0.3 * told.offered
+    assert told.traps == ()
+    assert result.attainments[0].met is False

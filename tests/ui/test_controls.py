@@ -111,7 +111,7 @@ def test_lengths_without_a_single_figure_have_no_control() -> None:
 
 
 def test_without_a_promise_there_is_nothing_to_set() -> None:
-    assert not [key for key in controls(Scenario.from_dict({"slo": []})) if "slo" in key or "target" in key]
+    assert not [key for key in controls(Scenario.from_dict({"slo": []})) if key.startswith(("slo", "target"))]
 
 
 def test_a_clash_is_said_in_words() -> None:
@@ -199,6 +199,7 @@ def test_the_engine_settings_have_the_engine_s_names_and_only_what_is_built() ->
     assert len(names) == len(found)
     assert all(f"`{name_of(path)}`" in control.label for path, control in found.items())
     assert {"shed", "discipline", "throttle", "rate_limit", "max_retries", "retry_budget_ratio"} <= names
+    assert {"autoscaler", "metric", "target", "min_replicas", "count_starting", "provision_s"} <= names
     assert "disaggregated" not in (found["batching.policy"].choices or {})
 
 
@@ -206,3 +207,11 @@ def test_people_in_a_closed_loop_have_a_control_instead_of_a_rate() -> None:
     keys = controls(Scenario.from_dict({"traffic": {"process": "closed"}}))
     assert "traffic.closed.users" in keys
     assert "traffic.rate_rps" not in keys
+
+
+def test_yes_and_no_are_a_list_of_two() -> None:
+    keys = controls(MONDAY)
+    assert keys["autoscaler.count_starting"].value == "yes"
+    off = apply(MONDAY, shown(MONDAY) | {"autoscaler.count_starting": "no"})
+    assert off.autoscaler.count_starting is False
+    assert controls(off)["autoscaler.count_starting"].value == "no"

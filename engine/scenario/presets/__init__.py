@@ -11,7 +11,8 @@ from engine.scenario.errors import ScenarioError, sentence, show
 from engine.scenario.scenario import Scenario
 
 FIRST = "monday"  # what opens without a link
-_ORDER = (FIRST, "average-lies", "one-read", "wordy", "long-prompt", "say-no", "retry-storm")  # of the gallery
+_STORIES = ("average-lies", "one-read", "wordy", "long-prompt", "say-no", "nine-minutes", "retry-storm")
+_ORDER = (FIRST, *_STORIES)  # of the gallery; others follow by name
 
 
 @dataclass(frozen=True, slots=True)
