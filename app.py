@@ -16,5 +16,6 @@ if __name__ == "__main__":  # a worker process imports its parent's main script 
                 st.Page("pages/overload.py", title="When to say no", url_path="overload"),
                 st.Page("pages/scaling.py", title="When help arrives", url_path="scaling"),
             ],
+            "About": [st.Page("pages/about.py", title="How this works", url_path="about")],
         }
     ).run()

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from engine.machine import replica_evidence
 from engine.outcome.story import Story
-from engine.scenario import Admission, Analytic, Client, Scenario, describe
+from engine.scenario import Admission, Client, Scenario, describe
+from ui import confidence
 from ui.words import NBSP, count, digits, money, percent, plain, seconds
-
-_STATUS = {
-    "calibrated": "fitted on published measurements of this accelerator with this engine",
-    "extrapolated": "carried over from published measurements of its family or engine",
-    "not calibrated": "by judgement, for lack of measurements",
-}
 
 
 def assumptions(scenario: Scenario) -> list[str]:
-    """Three lines: who arrives, how they are served, what isn't modelled."""
+    """Four lines: who arrives, how they are served, how sure step times are, what isn't modelled."""
     b = scenario.batching
     return [
         f"**Traffic:** requests arrive {_arrivals(scenario)}. {_lengths(scenario)}{_callers(scenario.traffic.client)}",
         f"**Serving:** {_word('batching.policy', b.policy)}; a step has up to {b.max_num_batched_tokens:,} tokens of "
         f"up to {b.max_num_seqs:,} conversations; the router takes "
         f"{_word('fleet.routing.policy', scenario.fleet.routing.policy)}; {_refusing(scenario.admission)}.",
+        confidence.assumption(scenario),
         "**Not modelled:** the network, failures of machines, what the answers are worth.",
     ]
 
@@ -98,14 +93,7 @@ def footer(story: Story, scenario: Scenario) -> str:
         f"{count(run['seeds'], 'run')} of {seconds(run['horizon_s'])}, "
         f"{count(run['simulated_requests'], 'request')} simulated in {seconds(run['wall_s'])}",
     ]
-    if isinstance(scenario.performance, Analytic):
-        found = replica_evidence(scenario)
-        if found is not None:
-            figures = f"step times from the data sheet of {plain(scenario.hardware.accelerator)}"
-            parts.append(f"{figures}, constants {_STATUS[found.status]}")
-            parts.append(f"nine in ten like it were predicted within {found.p90_ape:.0f} %")
-    else:
-        parts.append("step times from a measured profile")
+    parts.append(plain(confidence.status(scenario)))
     if run["warmup_s"]:
         parts.append(f"the first {seconds(run['warmup_s'])} (grey) aren't counted")
     return " · ".join(parts)

@@ -8,6 +8,7 @@ import streamlit as st
 
 from ui.controls import controls
 from ui.inputs import box, choice
+from ui.own_point import own_point
 from ui.session import Current
 from ui.settings import GROUPS
 
@@ -29,3 +30,4 @@ def engine_settings(current: Current, above: Container[str] = ()) -> None:
                     st.markdown(f"##### {title}")
                     for control in (drawn[path] for path in paths if path in drawn):
                         (choice if control.kind == "choice" else box)(control, twin=control.key in above)
+    own_point(current)

@@ -57,8 +57,8 @@ _STILL_WRITING = 1.5
 
 
 def headline(story: Story, scenario: Scenario) -> str:
-    """The verdict in one sentence."""
-    promise, tail = story.promise, story.tail
+    """The verdict in one sentence; "probably" where it would turn within the usual error of step times."""
+    promise, tail, doubt = story.promise, story.tail, story.doubt
     if story.verdict == "idle":
         return "Nothing arrives, so nobody waits."
     if story.verdict == "refused":
@@ -66,23 +66,36 @@ def headline(story: Story, scenario: Scenario) -> str:
     if story.verdict == "unserved":
         return f"Nobody gets a whole answer within the {_horizon(story, scenario)} simulated."
     if story.verdict == "turned_away":
-        return sentence(people(story.turned_away or 0.0, *_TURNED_AWAY))
+        return sentence(people(story.turned_away or 0.0, *_probably(_TURNED_AWAY, doubt.overall)))
     if promise is None or story.verdict == "unpromised":
         word = METRICS[tail.metric][0]
         return "Nothing to judge." if tail.p95 is None else f"1 in 20 waits {seconds(tail.p95)} or more for the {word}."
     late = _LATE[promise.objective.metric]
     if story.verdict == "overloaded":
-        return f"More arrives than can be served: {people(_broken(promise), *late)}."
+        more = "Probably more" if doubt.overload or doubt.overall else "More"
+        return f"{more} arrives than can be served: {people(_broken(promise), *late)}."
     if story.verdict == "broken":
-        return sentence(people(_broken(promise), *late))
+        return sentence(people(_broken(promise), *_probably(late, doubt.overall)))
     if story.verdict == "busiest":
-        return f"In the {_busiest(promise)}, {people(_broken_then(promise) or 0.0, *late)}."
-    return _holds(promise)
+        return f"In the {_busiest(promise)}, {people(_broken_then(promise) or 0.0, *_probably(late, doubt.busiest))}."
+    return _holds(promise, doubt.overall or doubt.busiest)
+
+
+def _probably(words: tuple[str, str], doubtful: bool) -> tuple[str, str]:
+    """What one does and what many do, with "probably" before a verdict that might turn."""
+    one, many = words
+    return (_put(one), _put(many)) if doubtful else words
+
+
+def _put(words: str) -> str:
+    """Before the verb, or after "is" and "are"."""
+    first, _, rest = words.partition(" ")
+    return f"{first} probably {rest}" if first in ("is", "are") else f"probably {words}"
 
 
 def explanation(story: Story) -> str:
     """What stands behind the verdict; Markdown."""
-    return " ".join(part for part in (_context(story), _kept(story.promise)) if part)
+    return " ".join(part for part in (_context(story), _kept(story.promise, story.doubt.overall)) if part)
 
 
 def _context(story: Story) -> str:
@@ -104,7 +117,8 @@ def _context(story: Story) -> str:
                 return f"In the {_busiest(promise)} it is {fraction(then)}."
             return sentence(f"on average {requests(offered)} arrive, {can}")
         case "busiest" if promise is not None:
-            return f"On average it looks fine: {fraction(_broken(promise))}."
+            looks = "probably looks" if story.doubt.overall else "looks"
+            return f"On average it {looks} fine: {fraction(_broken(promise))}."
         case "unpromised":
             return "Nothing is promised, so there is nothing to keep or break."
         case "holds":
@@ -112,23 +126,24 @@ def _context(story: Story) -> str:
     return ""
 
 
-def _kept(promise: Promise | None) -> str:
+def _kept(promise: Promise | None, doubtful: bool) -> str:
     if promise is None or promise.attainment.attainment is None:
         return ""
     share, objective = promise.attainment.attainment, promise.objective
-    word = "**kept**: for" if share >= objective.target else "**broken**: kept for"
+    word = "kept**: for" if share >= objective.target else "broken**: kept for"
+    word = f"**{'probably ' if doubtful else ''}{word}"
     terms = f"{seconds(objective.threshold_s, 3)} for {percent(objective.target)}"
     runs = f", in {promise.runs_kept} of {promise.runs} runs" if promise.runs > 1 else ""
     return f"The promise ({terms}) is {word} {percent(share)} of requests{runs}."
 
 
-def _holds(promise: Promise) -> str:
+def _holds(promise: Promise, doubtful: bool) -> str:
     then = _broken_then(promise)
     share = 1.0 - (_broken(promise) if then is None else then)
     one, many = _IN_TIME[promise.objective.metric]
     who = f"everybody {one}" if share == 1.0 else f"{percent(share)} {many}"
     when = "" if then is None else f"even in the {_busiest(promise)}, "
-    return f"It holds: {when}{who} {seconds(promise.objective.threshold_s, 3)}."
+    return f"It {'probably holds' if doubtful else 'holds'}: {when}{who} {seconds(promise.objective.threshold_s, 3)}."
 
 
 def _broken(promise: Promise) -> float:

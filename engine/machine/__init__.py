@@ -7,10 +7,13 @@ from engine.machine.calibration import (
     refit,
     scale_from_measurement,
 )
-from engine.machine.constants import Constants, engines
+from engine.machine.confidence import StepTimeError, step_time_error
+from engine.machine.constants import Constants, class_of, engines, family_of
+from engine.machine.context import typical_lengths
 from engine.machine.deployment import Deployment, deployment, resolve_accelerator, resolve_model
-from engine.machine.evidence import Evidence, replica_evidence
+from engine.machine.evidence import Evidence, held_out_table, replica_evidence
 from engine.machine.memory import Memory
+from engine.machine.published import Off, Published, how_far_off, published
 from engine.machine.replica import (
     ReplicaModel,
     accelerators_of,
@@ -22,22 +25,33 @@ from engine.machine.replica import (
     step_terms,
 )
 from engine.machine.steptime import Term, step_parts
+from engine.machine.worked import Step, Worked, worked_example
 
 __all__ = [
     "Constants",
     "Deployment",
     "Evidence",
     "Memory",
+    "Off",
+    "Published",
     "ReplicaModel",
+    "Step",
+    "StepTimeError",
     "Term",
+    "Worked",
     "accelerators_of",
+    "class_of",
     "constants",
     "cross_validation",
     "deployment",
     "engines",
     "evaluate",
+    "family_of",
+    "held_out_table",
     "hourly_price",
+    "how_far_off",
     "largest_step",
+    "published",
     "readable",
     "refit",
     "replica_evidence",
@@ -48,4 +62,7 @@ __all__ = [
     "scale_from_measurement",
     "step_parts",
     "step_terms",
+    "step_time_error",
+    "typical_lengths",
+    "worked_example",
 ]

@@ -10,11 +10,18 @@ def typical_context(s: Scenario) -> float | None:
 
     Means are those of the distributions, cut to their clips; a mix weighs its classes by their requests.
     """
+    lengths = typical_lengths(s)
+    return None if lengths is None else lengths[0] + lengths[1] / 2
+
+
+def typical_lengths(s: Scenario) -> tuple[float, float] | None:
+    """Mean tokens of a prompt and of an answer; None when a trace brings the lengths."""
     if s.traffic.process == "trace":
         return None
     classes = s.traffic.classes
     total = sum(one.weight for one in classes)
-    return sum(one.weight / total * (_mean(one.prompt_tokens) + _mean(one.output_tokens) / 2) for one in classes)
+    prompt = sum(one.weight / total * _mean(one.prompt_tokens) for one in classes)
+    return prompt, sum(one.weight / total * _mean(one.output_tokens) for one in classes)
 
 
 def _mean(length: Constant | Lognormal | Uniform | Geometric | Empirical) -> float:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
+from engine.machine import step_time_error
 from engine.scenario import Objective, Scenario
 from engine.serving import REASONS, REJECTED
 
 from .busiest import Busiest, busiest
 from .course import Arrivals, Latencies, Refusals, arrivals, bins_of, latencies, refusals
+from .margin import Doubt, doubt
 from .objectives import Attainment
 from .overload import Overload, overload
 from .relief import Relief, relief
@@ -80,6 +82,8 @@ class Story:
     relief: Relief | None
     """When help arrived; ``None`` without an autoscaler."""
     summary: dict[str, Any]
+    doubt: Doubt = field(default_factory=Doubt)
+    """Which judgements would turn within the usual error of step times like these; none with a measured profile."""
 
 
 def story(result: Result, asked: Scenario | None = None) -> Story:
@@ -110,6 +114,7 @@ def story(result: Result, asked: Scenario | None = None) -> Story:
         overload=overload(result, bins),
         relief=relief(result),
         summary=result.summary(),
+        doubt=_doubt(result, promise, rate, arrived.capacity_rps),
     )
 
 
@@ -125,6 +130,13 @@ def _promise(result: Result) -> Promise | None:
         runs=int(judged.size),
         busiest=busiest(result, result.scored(objective)),
     )
+
+
+def _doubt(result: Result, promise: Promise | None, rate: float | None, fleet_rps: float | None) -> Doubt:
+    error = step_time_error(result.scenario)
+    if promise is None or promise.attainment.attainment is None or error is None:
+        return Doubt()
+    return doubt(result, promise.objective, rate, fleet_rps, error.median)
 
 
 def _verdict(

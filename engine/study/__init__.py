@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .capacity import capacity_rps, forget_capacities, remember_capacity
+from .recorded_runs import SIDES, RecordedRun, recorded_runs
 from .refusing import Tried, Way, try_way, ways
 from .rules import RULES, RuleName, RuleOutcome, rule_outcome
 from .run import simulate
@@ -11,6 +12,8 @@ from .suggest import Suggestion, suggest
 
 __all__ = [
     "RULES",
+    "SIDES",
+    "RecordedRun",
     "RuleName",
     "RuleOutcome",
     "Spare",
@@ -19,6 +22,7 @@ __all__ = [
     "Way",
     "capacity_rps",
     "forget_capacities",
+    "recorded_runs",
     "remember_capacity",
     "rule_outcome",
     "simulate",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from engine import Scenario, simulate
+from engine.outcome.margin import Doubt
 from engine.outcome.story import story
 from engine.traffic import read_trace
 from ui import verdict
@@ -17,22 +19,23 @@ MINUTES = 12
 QUIET = [60.0 * minute + 10.0 * i + 5.0 for minute in range(MINUTES) for i in range(3)]
 RUSH = [300.0] * 30
 TOKEN = {"dist": "constant", "value": 1}
+SERVICE = Scenario.from_dict(
+    {
+        "traffic": {"process": "trace", "trace": {"source": "given"}},
+        "performance": {"kind": "linear", "overhead_s": 1.0},
+        "batching": {"max_num_seqs": 1},
+        "fleet": {"replicas": 1},
+        "slo": [{"threshold_s": 2.5, "target": 0.95}],
+        "run": {"horizon_s": 60.0 * MINUTES, "warmup_s": 0.0, "seeds": 1},
+    }
+)
 
 
 def said(arrivals: list[float], output_tokens: int = 1, **changes: Any) -> dict[str, str]:
     """What is said about one replica that takes a second a request, one at a time."""
     rows = "".join(f"{t},1,{output_tokens}\n" for t in sorted(arrivals))
     trace = read_trace(f"arrival_s,prompt_tokens,output_tokens\n{rows}".encode())
-    scenario = Scenario.from_dict(
-        {
-            "traffic": {"process": "trace", "trace": {"source": "given"}},
-            "performance": {"kind": "linear", "overhead_s": 1.0},
-            "batching": {"max_num_seqs": 1},
-            "fleet": {"replicas": 1},
-            "slo": [{"threshold_s": 2.5, "target": 0.95}],
-            "run": {"horizon_s": 60.0 * MINUTES, "warmup_s": 0.0, "seeds": 1},
-        }
-    ).replace({key.replace("__", "."): value for key, value in changes.items()})
+    scenario = SERVICE.replace({key.replace("__", "."): value for key, value in changes.items()})
     told = story(simulate(scenario, trace))
     found = {
         "headline": verdict.headline(told, scenario),
@@ -144,7 +147,8 @@ def test_what_it_runs_on_and_where_figures_come_from() -> None:
 @pytest.mark.parametrize("process", ["poisson", "deterministic", "gamma"])
 def test_assumptions_say_who_arrives(process: str) -> None:
     lines = assumptions(Scenario.from_dict({"traffic": {"process": process, "cv": 2.0}}))
-    assert len(lines) == 3
+    assert len(lines) == 4
+    assert lines[2].startswith("**Step times:** ")
     word = {"poisson": "independently", "deterministic": "clockwork", "gamma": "gaps vary 2 times"}[process]
     assert word in lines[0]
     assert "wait as long as it takes, and don't ask again" in lines[0]
@@ -167,3 +171,26 @@ def test_people_who_ask_again_set_their_own_pace() -> None:
         "**3 users who ask again when they have their answer bring 1 request a second; 1 replica can"
     )
     assert "by the end" not in verdict.latency_sentence(told), "answers under way at the end are no silence"
+
+
+@pytest.mark.parametrize(
+    ("changes", "doubt", "words"),
+    [
+        ({}, Doubt(overall=True), "1 in 2 people probably waits longer than promised for the first word."),
+        ({}, Doubt(busiest=True), "1 in 2 people waits longer than promised for the first word."),
+        (
+            {"slo.0.target": 0.5},
+            Doubt(busiest=True),
+            "In the busiest minutes, 9 in 10 people probably wait longer than promised for the first word.",
+        ),
+        ({"slo.0.threshold_s": 60.0}, Doubt(overall=True), "It probably holds: even in the busiest minutes, "),
+        ({"admission.max_outstanding": 5}, Doubt(overall=True), "2 in 5 people are probably turned away."),
+    ],
+)
+def test_a_verdict_that_might_turn_says_probably(changes: dict[str, Any], doubt: Doubt, words: str) -> None:
+    rows = "".join(f"{t},1,1\n" for t in sorted(QUIET + RUSH))
+    trace = read_trace(f"arrival_s,prompt_tokens,output_tokens\n{rows}".encode())
+    scenario = SERVICE.replace(changes)
+    told = replace(story(simulate(scenario, trace)), doubt=doubt)
+    assert verdict.headline(told, scenario).replace(NBSP, " ").startswith(words)
+    assert ("probably" in verdict.explanation(told)) == doubt.overall

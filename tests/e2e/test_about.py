@@ -1,0 +1,56 @@
+"""The About page in a browser: a cold open, filters, a narrow screen."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.conftest import serving, settled
+
+pytestmark = pytest.mark.e2e
+
+DRAWN = "document.querySelector('.st-key-chart-published .js-plotly-plot')?._fullData"
+
+
+def points(page: Page) -> int:
+    """How many dots the scatter has."""
+    page.wait_for_function(f"{DRAWN}?.length > 3")
+    found: int = page.evaluate(f"{DRAWN}.filter(one => one.mode === 'markers').reduce((n, one) => n + one.x.length, 0)")
+    return found
+
+
+def test_a_cold_open_on_a_fresh_server(browser: Browser) -> None:
+    with serving() as address:
+        context = browser.new_context(viewport={"width": 1440, "height": 900})
+        context.set_default_timeout(90_000)
+        page = context.new_page()
+        page.goto(f"{address}/about")
+        assert settled(page) == "How this works"
+        assert points(page) > 10
+        context.close()
+
+
+def test_a_filter_changes_the_scatter(server: str, page: Page) -> None:
+    page.goto(f"{server}/about")
+    settled(page)
+    before = points(page)
+    page.get_by_role("combobox", name="Accelerators").click()
+    page.get_by_role("option", name="all", exact=True).click()
+    page.wait_for_function(
+        f"(before) => {DRAWN}?.filter(one => one.mode === 'markers').reduce((n, one) => n + one.x.length, 0) > before",
+        arg=before,
+    )
+    settled(page)
+    assert points(page) > before
+
+
+def test_on_a_narrow_screen_nothing_is_wider_than_it(server: str, browser: Browser) -> None:
+    context = browser.new_context(viewport={"width": 420, "height": 900})
+    context.set_default_timeout(90_000)
+    page = context.new_page()
+    page.goto(f"{server}/about")
+    settled(page)
+    expect(page.locator(".st-key-chart-published .js-plotly-plot")).to_be_visible()
+    width = page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
+    assert width <= 420
+    context.close()
