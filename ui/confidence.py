@@ -46,12 +46,12 @@ def class_word(found: Evidence) -> str:
 
 
 def band(scenario: Scenario) -> str:
-    """ "within 18 % for half, 35 % for nine in ten", of a scenario with constants."""
+    """ "within 18 % for half, 35 % for nine in ten of published deployments ...", for a scenario with constants."""
     error = step_time_error(scenario)
     if error is None:
         return ""
     half, most = (_percent(share) for share in (error.median, error.p90))
-    return f"within {half} for half, {most} for nine in ten"
+    return f"within {half} for half, {most} for nine in ten of published deployments not used in the fit"
 
 
 def status(scenario: Scenario) -> str:

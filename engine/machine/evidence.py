@@ -84,6 +84,9 @@ def evidence(accelerator: Accelerator, model: Model, engine: str) -> Evidence:
         band, basis = known["classes"][kind], f"{kind} models on all families"
     else:
         band, basis = known["new_family"][kind], f"{kind} models on families of which nothing was known"
+        # A class that was measured may be known to be worse: nobody knows better of one that wasn't.
+        measured = [b for f in known["bands"].values() if (b := f.get(engine, {}).get(kind)) and b[2] >= _FEW]
+        band = [*(max(b[i] for b in (band, *measured)) for i in (0, 1)), band[2]]
     return Evidence(family, engine, kind, status, band[0], band[1], int(band[2]), basis)
 
 

@@ -23,7 +23,10 @@ def said(monkeypatch: pytest.MonkeyPatch, status: str, scenario: Scenario = SERV
 
 def test_calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
     caption, assumption = said(monkeypatch, "calibrated")
-    assert caption == ("step times calibrated (Hopper, vLLM, dense models): within 8 % for half, 35 % for nine in ten")
+    assert caption == (
+        "step times calibrated (Hopper, vLLM, dense models): within 8 % for half, 35 % for nine in ten of published "
+        "deployments not used in the fit"
+    )
     assert "calibrated for Hopper, vLLM, dense models. Published measurements of H100" in assumption
     assert assumption.endswith("8 % for half, 35 % for nine in ten of 12 published deployments not used in the fit.")
 

@@ -28,6 +28,8 @@ from engine.machine.constants import ENGINES
 Floats = NDArray[np.float64]
 ROUNDS = 200
 SMALLEST_STEP = 1e-7
+LEAST_BEND = 0.1
+HALVINGS = 30
 SCALE = 0.1
 """Residual at which a row counts half."""
 DEGREES = 3.0
@@ -249,28 +251,46 @@ def weights_of(points: Sequence[Point]) -> Floats:
 
 
 def solve(p: Problem, weights: Floats, scale: float = SCALE, rounds: int = ROUNDS) -> Floats:
-    """The logarithms of the unknowns, (unknowns,)."""
+    """The logarithms of the unknowns, (unknowns,), by Newton's steps with a curvature kept positive, never uphill."""
     kept = np.flatnonzero(weights)
-    p, weights = _rows(p, kept), weights[kept]
+    p, weights = _rows(p, kept), weights[kept] / scale**2
     ends = np.arange(len(kept) + 1) * p.price.shape[1]
     stiffness = p.prior.T @ p.prior
     beta = np.clip(p.start, p.low, p.high)
+    residual, slope = _residuals(p, beta)
+    cost = _cost(p, beta, residual, weights, scale)
     for _ in range(rounds):
-        residual, slope = _residuals(p, beta)
         by_price = sparse.csr_array((slope.ravel(), p.price.ravel(), ends), shape=(len(kept), len(p.share)))
-        robust = weights * (DEGREES + 1) / (DEGREES + (residual / scale) ** 2) / scale**2
-        gradient = p.exponents.T @ (by_price.T @ (robust * residual)) + p.prior.T @ (p.prior @ beta - p.target)
-        among_prices = by_price.T @ (sparse.diags_array(robust) @ by_price)
+        strange = (residual / scale) ** 2
+        pull = weights * (DEGREES + 1) / (DEGREES + strange)
+        bend = pull * np.maximum((DEGREES - strange) / (DEGREES + strange), LEAST_BEND)
+        gradient = p.exponents.T @ (by_price.T @ (pull * residual)) + p.prior.T @ (p.prior @ beta - p.target)
+        among_prices = by_price.T @ (sparse.diags_array(bend) @ by_price)
         curvature = p.exponents.T @ (among_prices @ p.exponents) + stiffness
         free = ~(((beta <= p.low) & (gradient > 0)) | ((beta >= p.high) & (gradient < 0)))
         step = np.zeros_like(beta)
         step[free] = np.linalg.solve(curvature[np.ix_(free, free)], -gradient[free])
-        moved = np.clip(beta + np.clip(step, -0.5, 0.5), p.low, p.high)
+        for _ in range(HALVINGS):
+            moved = np.clip(beta + np.clip(step, -0.5, 0.5), p.low, p.high)
+            residual, slope = _residuals(p, moved)
+            found = _cost(p, moved, residual, weights, scale)
+            if found <= cost:
+                break
+            step = step / 2
+        else:
+            return beta
         nearly = float(np.abs(moved - beta).max()) < SMALLEST_STEP
-        beta = moved
+        beta, cost = moved, found
         if nearly:
             break
     return beta
+
+
+def _cost(p: Problem, beta: Floats, residual: Floats, weights: Floats, scale: float) -> float:
+    """What is minimised: Student's t of the residuals, weighed, and half the squares of the ties."""
+    strange = np.log1p((residual / scale) ** 2 / DEGREES)
+    tied = p.prior @ beta - p.target
+    return float(scale**2 * (DEGREES + 1) / 2 * weights @ strange + tied @ tied / 2)
 
 
 def _rows(p: Problem, rows: NDArray[np.int64]) -> Problem:
