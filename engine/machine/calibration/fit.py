@@ -158,7 +158,7 @@ WIDTHS: Mapping[str, float] = MappingProxyType(
         "seq_s": 0.7,
         "launch_s": 1.0,
         "frontend_s": 0.8,
-        "inprocess_s": 0.8,
+        "inprocess_s": 0.5,
     }
 )
 """Standard deviations of the logarithms of constants from their first values; `older`: of engines of old."""
