@@ -250,5 +250,6 @@ def test_14_smaller_steps_trade_the_first_word_for_the_others() -> None:
 
     runs = [run(budget) for budget in reported(14)["budgets"]]
     first, gap = ([run[name] for run in runs] for name in ("ttft", "itl"))
-    assert first[0] > 1.5 * first[1] > 1.5 * 0.95 * first[2]
+    assert first[0] > 1.4 * first[1]
+    assert first[2] < 1.1 * first[1], "beyond, first words gain nothing"
     assert 2 * gap[0] < gap[1] < gap[2] / 2
