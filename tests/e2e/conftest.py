@@ -92,7 +92,8 @@ def enter(page: Page, box: str, value: str) -> None:
             page.wait_for_function("(old) => location.href !== old", arg=old, timeout=15_000)
         except TimeoutError:
             continue
-        field.blur()  # a box that has the focus shows what was typed, whatever the page says
+        # A box that has the focus shows what was typed, whatever the page says; it may just be drawn anew.
+        page.evaluate("document.activeElement.blur()")
         return
     raise AssertionError(f"{box}: {value} never arrived")
 
