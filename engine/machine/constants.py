@@ -54,7 +54,6 @@ class Constants:
     overlap: float = _amount("how far arithmetic and reading weights overlap: 1 not at all, large fully", low=1.0)
     moe_touched: float = _share("experts touched, as a share of what evenly spread routing would touch")
     moe_compute: float = _amount("arithmetic of experts, as a multiple of the same work in one matrix")
-    moe_padding: float = _amount("rows by which each touched expert's share of a step is filled up to whole tiles")
     weight_only_compute: float = _share("arithmetic rate with weights stored in fewer bits than they are computed at")
     block_fp8_compute: float = _share("arithmetic rate of weights published as block-wise fp8, over plain fp8's")
     block_fp8_reads: float = _share("read rate of weights published as block-wise fp8, over plain fp8's")
@@ -166,7 +165,7 @@ def constants_for(
         moe_s=host["moe_s"],
         seq_s=host["seq_s"],
         frontend_s=host["frontend_s"] + host["launch_s"] * model.layers,
-        **(table["shared"] | {name: family["moe"] * table["shared"][name] for name in ("moe_compute", "moe_padding")}),
+        **(table["shared"] | {"moe_compute": family["moe"] * table["shared"]["moe_compute"]}),
     )
 
 

@@ -18,8 +18,8 @@ from engine.machine.deployment import resolve_accelerator, resolve_model
 from engine.scenario import Linear, Scenario
 
 Status = Literal["calibrated", "extrapolated", "not calibrated"]
-_FEW = 3
-"""Deployments below which errors of a family, engine and class are taken from all families."""
+_AS_MUCH = 10
+"""Deployments: the errors of all families weigh as much as those of so many of one's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Evidence:
     `status`: "calibrated" when published measurements of the accelerator, and of its family with this engine and class,
     are in the fit; "extrapolated" when its family and the engine with this class are, but not together; else "not
     calibrated". Half of the predictions of deployments that the fit hadn't seen were off by at most `median_ape`
-    percent, nine in ten by at most `p90_ape`, over `deployments` of them; `basis` says in words which those were.
+    percent, nine in ten by at most `p90_ape`; `deployments` of its kind were among them, `basis` says which count.
     """
 
     family: str
@@ -78,16 +78,21 @@ def evidence(accelerator: Accelerator, model: Model, engine: str) -> Evidence:
         status = "calibrated"
     elif of_family and known["engines"].get(f"{engine} {kind}"):
         status = "extrapolated"
-    if own and own[2] >= _FEW:
-        band, basis = own, f"{kind} models with this engine on this family of accelerators"
+    if own:
+        band, basis = _shrunk(own, known["classes"][kind]), f"{kind} models with this engine on this family, and on all"
     elif now and status != "not calibrated":
         band, basis = known["classes"][kind], f"{kind} models on all families"
     else:
         band, basis = known["new_family"][kind], f"{kind} models on families of which nothing was known"
-        # A class that was measured may be known to be worse: nobody knows better of one that wasn't.
-        measured = [b for f in known["bands"].values() if (b := f.get(engine, {}).get(kind)) and b[2] >= _FEW]
-        band = [*(max(b[i] for b in (band, *measured)) for i in (0, 1)), band[2]]
     return Evidence(family, engine, kind, status, band[0], band[1], int(band[2]), basis)
+
+
+def _shrunk(own: list[float], every: list[float]) -> list[float]:
+    """[median, 90th percentile, deployments] of one's own, drawn towards those of all families."""
+    deployments = own[2]
+    mine = deployments / (deployments + _AS_MUCH)
+    median, high = (mine * few + (1 - mine) * many for few, many in zip(own[:2], every[:2], strict=True))
+    return [median, high, deployments]
 
 
 def replica_evidence(s: Scenario) -> Evidence | None:

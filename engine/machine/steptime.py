@@ -20,7 +20,6 @@ from engine.catalog import (
     active_parameters,
     active_share,
     is_sixteen_bit,
-    parameters,
     part_dtype,
     weight_bytes,
 )
@@ -134,13 +133,6 @@ def token_flops(d: Deployment) -> Parts:
     return active_parameters(d.model).map(lambda part, count: 0.0 if part in unused else 2 * count)
 
 
-def padding_flops(d: Deployment, c: Constants, tokens: Array) -> Array:
-    """Operations on rows that are only filled up: kernels multiply each touched expert's tokens in whole tiles."""
-    if d.model.moe is None:
-        return np.zeros_like(tokens)
-    return 2.0 * parameters(d.model).experts * experts_touched(d, c, tokens) * c.moe_padding
-
-
 def experts_touched(d: Deployment, c: Constants, tokens: Array) -> Array:
     """Share of all routed experts that a step of each number of tokens touches.
 
@@ -166,9 +158,7 @@ def _compute(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term:
 
     token_s = flops.map(seconds).total
     head_s = head_flops(d) / _rate(d, c, "bf16")
-    padded_s = padding_flops(d, c, tokens) / _rate(d, c, part_dtype(d.model, "experts", d.weight_dtype))
-    base = scale.prefill * token_s * tokens + scale.tpot * padded_s
-    return Term("compute", base, seq_s=scale.tpot * head_s)
+    return Term("compute", scale.prefill * token_s * tokens, seq_s=scale.tpot * head_s)
 
 
 def pair_flops(d: Deployment) -> float:

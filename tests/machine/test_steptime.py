@@ -28,7 +28,6 @@ TABLE = {
         "overlap": 1.0,
         "moe_touched": 0.86,
         "moe_compute": 1.5,
-        "moe_padding": 0.0,
         "weight_only_compute": 1.0,
         "block_fp8_compute": 0.54,
         "block_fp8_reads": 0.8,
@@ -181,17 +180,6 @@ def test_arithmetic_and_reads_overlap(deploy: Deploy, constants_of: ConstantsOf)
         assert together[0] == pytest.approx(math.hypot(compute, weights), rel=1e-9)
         assert together[1] == pytest.approx(max(compute, weights), rel=1e-2)
         assert half["compute"].base[tokens] / half["weights"].base[tokens] == pytest.approx(compute / weights, rel=1e-9)
-
-
-def test_touched_experts_are_filled_up_to_whole_tiles(deploy: Deploy, constants_of: ConstantsOf) -> None:
-    d = deploy("Mixtral-8x7B", "H100-SXM-80GB", tp=2)
-    plain, padded = (
-        by_name(analytic_terms(d, replace(constants_of(d), moe_padding=rows)))["compute"].base for rows in (0.0, 4.0)
-    )
-    rows = 4 * 2 * 32 * 8 * 3 * 4096 * 14336 / (2 * 989e12 * 0.69)
-    assert padded[0] == plain[0]
-    assert padded[1] - plain[1] == pytest.approx(rows * 2 / 8, rel=1e-9)
-    assert padded[2048] - plain[2048] == pytest.approx(rows * 0.86, rel=1e-6)
 
 
 def test_block_fp8_is_slower_than_plain_fp8(deploy: Deploy, constants_of: ConstantsOf) -> None:

@@ -71,7 +71,8 @@ def _roofline(plan: Plan, d: Deployment, c: Constants) -> float:
     """Each step lasts as long as the slower of arithmetic and reads."""
     compute = dict.fromkeys(("eta_c", "eta_c16", "eta_a", "eta_mla"), BASELINE_COMPUTE)
     memory = dict.fromkeys(("eta_m", "eta_m16", "eta_kv"), BASELINE_MEMORY)
-    plain = dict.fromkeys(("block_fp8_compute", "block_fp8_reads", "moe_touched", "moe_compute"), 1.0)
+    names = ("block_fp8_compute", "block_fp8_reads", "weight_only_compute", "moe_touched", "moe_compute", "overlap")
+    plain = dict.fromkeys(names, 1.0)
     count, tokens, requests, context, pairs = plan.steps.T
     longest = {"arithmetic": np.zeros_like(count), "reads": np.zeros_like(count)}
     for term in analytic_terms(d, replace(c, **compute, **memory, **plain), tokens=tokens):

@@ -30,7 +30,7 @@ SHARES = ("eta_c", "eta_c16", "eta_m", "eta_m16", "eta_kv", "eta_a", "eta_mla", 
 TIMES = ("alpha_s", "ov_s", "layer_s", "moe_s", "seq_s")
 STEPS = 4
 """Kinds of steps of a plan, at most."""
-ARITHMETIC, READS = slice(0, 5), slice(5, 7)
+ARITHMETIC, READS = slice(0, 4), slice(4, 6)
 """Prices of matrix products, whose arithmetic and reads overlap."""
 
 
@@ -86,14 +86,14 @@ def _plain(d: Deployment) -> Deployment:
 def _amounts(point: Point, steps: Floats, table: dict[str, Any]) -> Floats:
     """(steps, prices less 2): seconds of each step of a point's deployment at a price of 1.
 
-    Prices in order: arithmetic in the weights' format, at 16 bits, on weights stored narrower, experts' tokens and
-    filling; reads in the weights' format, at 16 bits; the head; the rest of SHARES; TIMES.
+    Prices in order: arithmetic in the weights' format, at 16 bits, on weights stored narrower, of experts;
+    reads in the weights' format, at 16 bits; the head; the rest of SHARES; TIMES.
     """
     d, at = point.deployment, place_of_point(point)
     c = constants_for(d.model, d.accelerator, d.weight_dtype, point.engine, at.link != "scale_up", table)
     nothing = dict.fromkeys(SHARES, _FREE) | dict.fromkeys(TIMES, 0.0) | {"frontend_s": 0.0}
     plain = {"block_fp8_compute": 1.0, "block_fp8_reads": 1.0, "weight_only_compute": 1.0}
-    plain |= {"moe_compute": 0.0, "moe_padding": 0.0, "overlap": 1.0}
+    plain |= {"moe_compute": 0.0, "overlap": 1.0}
     count, tokens, requests, context, pairs = steps.T
 
     def seconds(**one: float) -> tuple[Floats, Floats]:
@@ -111,14 +111,14 @@ def _amounts(point: Point, steps: Floats, table: dict[str, Any]) -> Floats:
     own = "eta_c" if _narrow_arithmetic(point) else "eta_c16"
     narrow, (wide, head) = seconds(eta_c=1.0)[0], seconds(eta_c16=1.0)
     usual = narrow if own == "eta_c" else wide
-    experts = [np.zeros_like(wide)] * 2
+    experts = np.zeros_like(wide)
     if d.model.moe is not None:
-        experts = [seconds(**{own: 1.0, name: 1.0})[0] - usual for name in ("moe_compute", "moe_padding")]
+        experts = seconds(**{own: 1.0, "moe_compute": 1.0})[0] - usual
     stored = np.zeros_like(wide)
     if not computes_natively(d, d.weight_dtype):  # at 16 bits, of which what is stored in fewer is slower
         kept, _ = seconds(eta_c16=1.0, weight_only_compute=_FREE)
         stored, wide = wide - kept, kept
-    products = [narrow, wide, stored, *experts, seconds(eta_m=1.0)[0], seconds(eta_m16=1.0)[0], head - free]
+    products = [narrow, wide, stored, experts, seconds(eta_m=1.0)[0], seconds(eta_m16=1.0)[0], head - free]
     others = [whole(**{name: 1.0}) - free for name in (*SHARES[4:], *TIMES)]
     if d.model.mla is None:
         others[0] = others[0] + free
@@ -153,7 +153,6 @@ def _prices(point: Point) -> tuple[Price, ...]:
         share((*family, "eta_c", "16"), *arithmetic),
         share((*family, "eta_c", "16"), *arithmetic, *slower),
         share(*experts, times=(("shared", "moe_compute"), (*family, "moe"))),
-        share(*experts, times=(("shared", "moe_padding"), (*family, "moe"))),
         share((*family, "eta_m", at.width), *reads, *((("shared", "block_fp8_reads"),) if block else ())),
         share((*family, "eta_m", "16"), *reads),
         share((*family, "eta_c", "16"), *arithmetic),

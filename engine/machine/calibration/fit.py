@@ -30,6 +30,7 @@ ROUNDS = 200
 SMALLEST_STEP = 1e-7
 LEAST_BEND = 0.1
 HALVINGS = 30
+NOTHING_S = 1e-30  # stands for no time at all, and is no number that processors are slow with when multiplied
 SCALE = 0.1
 """Residual at which a row counts half."""
 DEGREES = 3.0
@@ -140,7 +141,6 @@ WIDTHS: Mapping[str, float] = MappingProxyType(
         "alpha_s": 0.4,
         "moe": 0.3,
         "moe_compute": 0.3,
-        "moe_padding": 1.0,
         "block_fp8_compute": 0.3,
         "block_fp8_reads": 0.15,
         "weight_only_compute": 0.5,
@@ -228,7 +228,7 @@ def _residuals(p: Problem, beta: Floats) -> tuple[Floats, Floats]:
     cut = p.share & (exponent < 0)  # a product of shares above 1 is cut to 1
     prices = np.exp(np.where(cut, 0.0, exponent))
     paid = p.amounts * prices[p.price][:, None, :]
-    parts = [np.maximum(paid[:, :, group].sum(axis=2), 1e-300) for group in (ARITHMETIC, READS)]
+    parts = [np.maximum(paid[:, :, group].sum(axis=2), NOTHING_S) for group in (ARITHMETIC, READS)]
     both = np.maximum(*parts)
     both = both * sum((part / both) ** p.overlap for part in parts) ** (1 / p.overlap)
     seconds = both.sum(axis=1) + paid[:, :, READS.stop :].sum(axis=(1, 2))

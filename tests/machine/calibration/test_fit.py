@@ -83,7 +83,7 @@ def test_derivatives(judged: Judged) -> None:
 def test_what_made_the_data_is_found_again(judged: Judged) -> None:
     first = first_constants()
     truth = copy.deepcopy(first)
-    put(truth, (*HOPPER, "eta_kv"), 0.6)
+    put(truth, (*HOPPER, "eta_kv"), 0.45)
     put(truth, ("engines", "vllm", "dense", "layer_s"), 5e-5)
     said = [
         predict(plan, p.deployment, constants_of(p, truth)) for p, plan in zip(judged.points, judged.plans, strict=True)
@@ -91,7 +91,7 @@ def test_what_made_the_data_is_found_again(judged: Judged) -> None:
     features = features_of(judged.points, judged.plans, first)
     features.log_measured[:] = np.log(said)
     problem = problem_of(features, first)
-    assert np.abs(residuals(problem, problem.start)).max() > 0.15
+    assert np.abs(residuals(problem, problem.start)).max() > 0.2
     beta = solve(problem, 1000 * weights_of(judged.points))
     assert np.abs(residuals(problem, beta)).max() < 0.02
     found = fitted(problem, beta, first)
