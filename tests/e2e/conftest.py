@@ -98,6 +98,12 @@ def enter(page: Page, box: str, value: str) -> None:
     raise AssertionError(f"{box}: {value} never arrived")
 
 
+def choose(page: Page, box: str, option: str) -> None:
+    """Choose an option of a list. The list may miss a click that a hand could not make, without any length."""
+    page.get_by_role("combobox", name=box).click(delay=80)
+    page.get_by_role("option", name=option, exact=True).click()
+
+
 def settled(page: Page, headline: str | None = None) -> str:
     """Wait until the page has its final answer; the headline. With `headline`, until it is another one."""
     page.wait_for_selector("h1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.conftest import serving, settled
+from tests.e2e.conftest import choose, serving, settled
 
 pytestmark = pytest.mark.e2e
 
@@ -34,8 +34,7 @@ def test_a_filter_changes_the_scatter(server: str, page: Page) -> None:
     page.goto(f"{server}/about")
     settled(page)
     before = points(page)
-    page.get_by_role("combobox", name="Accelerators").click()
-    page.get_by_role("option", name="all", exact=True).click()
+    choose(page, "Accelerators", "all")
     page.wait_for_function(
         f"(before) => {DRAWN}?.filter(one => one.mode === 'markers').reduce((n, one) => n + one.x.length, 0) > before",
         arg=before,

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from engine.scenario import Scenario, token
 from engine.scenario.presets import preset
 from engine.scenario.schema.document import SCHEMA
-from tests.e2e.conftest import enter, serving, settled
+from tests.e2e.conftest import choose, enter, serving, settled
 from tests.e2e.measure_slider import CHART, SLIDER
 
 pytestmark = pytest.mark.e2e
@@ -139,8 +139,7 @@ def test_back_is_undo_and_forward_is_redo(server: str, page: Page) -> None:
 def test_a_preset_and_the_way_back(server: str, page: Page) -> None:
     page.goto(server)
     headline = settled(page)
-    page.get_by_role("combobox", name="Start from").click()
-    page.get_by_role("option", name=preset("average-lies").title).click()
+    choose(page, "Start from", preset("average-lies").title)
     page.wait_for_url("**/?p=average-lies")
     settled(page, headline)
     page.go_back()
@@ -228,8 +227,7 @@ def test_a_model_that_doesn_t_fit_leaves_the_controls_usable(server: str, page: 
     page.goto(f"{server}/?{MONDAY.replace({'model.name': 'Llama-3.1-405B'}).to_link()}")
     assert settled(page) == "This can't run as it is."
     expect(page.locator("[data-testid=stAlert]")).to_contain_text("GB for its weights")
-    page.get_by_role("combobox", name="Model").click()
-    page.get_by_role("option", name="Llama-3.1-8B", exact=True).click()
+    choose(page, "Model", "Llama-3.1-8B")
     settled(page, "This can't run as it is.")
     assert len(tiles(page)) == 3
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from engine.scenario import Scenario
-from tests.e2e.conftest import PATIENCE_MS, serving, settled
+from tests.e2e.conftest import PATIENCE_MS, choose, serving, settled
 
 pytestmark = pytest.mark.e2e
 
@@ -79,8 +79,7 @@ def test_each_keeps_their_own_pin_and_history(server: str, browser: Browser) -> 
         field.fill("5")
         field.press("Enter")
         expect(one.get_by_role("button", name="Undo", exact=True)).to_be_enabled()
-        other.get_by_role("combobox", name="Model").click()
-        other.get_by_role("option", name="Llama-3.1-8B", exact=True).click()
+        choose(other, "Model", "Llama-3.1-8B")
         settled(other)
         settled(one)
         expect(other.get_by_role("button", name="Pin as A")).to_be_visible()
