@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from engine import Scenario  # the whole engine first: two visitors at once would import it from two ends
 from engine.outcome.story import Story
 from engine.traffic import Trace
 from ui import against, answering, charts, overload_charts, overload_words, parts, tables
-from ui.assumptions import assumptions, footer, machines
+from ui.assumptions import machines
 from ui.controls import controls
 from ui.engine_settings import engine_settings
 from ui.gallery import to_top
@@ -18,7 +19,6 @@ from ui.runs import Answer
 from ui.session import Current, Pinned
 from ui.settings import DISCIPLINE, RATE_LIMIT, SHED, THROTTLE
 from ui.ways import ways_of_saying_no
-from ui.words import plain
 
 SLUG = "overload"
 REFUSE = {
@@ -68,11 +68,7 @@ def show(answer: Answer, scenario: Scenario, current: Current, trace: Trace | No
     ways_of_saying_no(scenario, trace, answer)
     _refusals_and_retries(story, scenario, horizon, a)
     _work(story, a)
-    st.markdown("#### What this assumes")
-    st.markdown("\n".join(f"- {line}" for line in [*assumptions(scenario), _REFUSING]))
-    for note in story.summary["notes"]:
-        st.caption(f":material/info: {plain(note)}")
-    st.caption(footer(story, scenario))
+    parts.assumed(story, scenario, _REFUSING)
 
 
 def _controls(current: Current) -> None:
@@ -93,31 +89,30 @@ def _controls(current: Current) -> None:
 
 
 def _refusals_and_retries(story: Story, scenario: Scenario, horizon_s: float, a: Story | None) -> None:
-    """Two charts side by side; one that would be empty is a sentence, and gives its place to the other."""
     o, warmup = story.overload, scenario.run.warmup_s
     refused = bool(story.refusals.shares) or bool(a and a.refusals.shares)
     again = bool(o.load.retries_rps.any()) or bool(a and a.overload.load.retries_rps.any())
-    left, right = st.columns(2, gap="large") if refused and again else (st.container(), st.container())
-    with left:
-        if refused:
-            parts.chart(
-                "refusals",
-                overload_words.lost_sentence(story),
-                charts.refusals_figure(story.refusals, horizon_s, warmup, a.refusals if a else None),
-                lambda: tables.refusals_table(story),
-            )
-        else:
-            st.markdown(overload_words.lost_sentence(story))
-    with right:
-        if again:
-            parts.chart(
-                "amplification",
-                overload_words.amplification_sentence(o),
-                overload_charts.amplification_figure(o.load, horizon_s, warmup, a.overload.load if a else None),
-                lambda: tables.load_table(o),
-            )
-        else:
-            st.markdown(overload_words.amplification_sentence(o))
+
+    def refusals() -> go.Figure:
+        return charts.refusals_figure(story.refusals, horizon_s, warmup, a.refusals if a else None)
+
+    def amplification() -> go.Figure:
+        return overload_charts.amplification_figure(o.load, horizon_s, warmup, a.overload.load if a else None)
+
+    parts.beside(
+        parts.Part(
+            "refusals",
+            overload_words.lost_sentence(story),
+            refusals if refused else None,
+            lambda: tables.refusals_table(story),
+        ),
+        parts.Part(
+            "amplification",
+            overload_words.amplification_sentence(o),
+            amplification if again else None,
+            lambda: tables.load_table(o),
+        ),
+    )
 
 
 def _work(story: Story, a: Story | None) -> None:

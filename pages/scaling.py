@@ -9,7 +9,7 @@ from engine.outcome.relief import Relief
 from engine.outcome.story import Story
 from engine.traffic import Trace
 from ui import against, answering, charts, parts, rules, scaling_charts, scaling_tables, scaling_words, tables, verdict
-from ui.assumptions import assumptions, footer, machines
+from ui.assumptions import machines
 from ui.controls import controls
 from ui.engine_settings import engine_settings
 from ui.gallery import gallery, to_top
@@ -18,7 +18,6 @@ from ui.runs import Answer
 from ui.scaling_tiles import tiles
 from ui.session import Current, Pinned, change
 from ui.settings import COUNT_STARTING, POLICY
-from ui.words import plain
 
 SLUG = "scaling"
 RULE = {
@@ -72,7 +71,7 @@ def show(answer: Answer, scenario: Scenario, current: Current, trace: Trace | No
     )
     _waterfall(r)
     rules.rules_side_by_side(scenario, answer, trace)
-    _assumed(story, scenario)
+    parts.assumed(story, scenario, _ASSUMED)
 
 
 def _waterfall(r: Relief) -> None:
@@ -120,7 +119,7 @@ def _without_an_autoscaler(story: Story, scenario: Scenario, current: Current) -
         ),
         lambda: tables.arrivals_table(story),
     )
-    _assumed(story, scenario)
+    parts.assumed(story, scenario, _ASSUMED)
 
 
 def _on(scenario: Scenario) -> dict[str, object]:
@@ -131,14 +130,6 @@ def _on(scenario: Scenario) -> dict[str, object]:
         "autoscaler.min_replicas": max(a.min_replicas, have),
         "autoscaler.max_replicas": max(a.max_replicas, 2 * have, a.min_replicas),
     }
-
-
-def _assumed(story: Story, scenario: Scenario) -> None:
-    st.markdown("#### What this assumes")
-    st.markdown("\n".join(f"- {line}" for line in [*assumptions(scenario), _ASSUMED]))
-    for note in story.summary["notes"]:
-        st.caption(f":material/info: {plain(note)}")
-    st.caption(footer(story, scenario))
 
 
 if __name__ == "__main__":

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from engine import Scenario  # the whole engine first: two visitors at once would import it from two ends
 from engine.outcome.story import Story
 from engine.traffic import Trace
 from ui import against, answering, charts, parts, tables, verdict
-from ui.assumptions import assumptions, footer, machines
+from ui.assumptions import machines
 from ui.engine_settings import engine_settings
 from ui.gallery import gallery, to_top
 from ui.runs import Answer
 from ui.session import Current, Pinned
 from ui.tiles import tiles
 from ui.try_this import try_this
-from ui.words import METRICS, SHORT, plain
+from ui.words import METRICS, SHORT
 
 SLUG = "start"
 
@@ -46,41 +47,36 @@ def show(answer: Answer, scenario: Scenario, current: Current, trace: Trace | No
     try_this(scenario, trace, answer.final)
     _waits_and_refusals(story, horizon, warmup, a)
     gallery(current)
-    st.markdown("#### What this assumes")
-    st.markdown("\n".join(f"- {line}" for line in assumptions(scenario)))
-    for note in story.summary["notes"]:
-        st.caption(f":material/info: {plain(note)}")
-    st.caption(footer(story, scenario))
+    parts.assumed(story, scenario)
 
 
 def _waits_and_refusals(story: Story, horizon_s: float, warmup_s: float, a: Story | None) -> None:
-    """Two charts side by side; one that would be empty gives its place to the other, and is a sentence."""
     waited, refused = not math.isnan(story.latencies.worst_s), bool(story.refusals.shares)
     refused = refused or bool(a and a.refusals.shares)
-    left, right = st.columns(2, gap="large") if waited and refused else (st.container(), st.container())
-    with left:
-        if waited:
-            threshold = story.promise.objective.threshold_s if story.promise else None
-            axis = f"{SHORT[story.tail.metric]} ({METRICS[story.tail.metric][1]})"
-            same = a.latencies if a and a.tail.metric == story.tail.metric else None
-            parts.chart(
-                "latency",
-                verdict.latency_sentence(story),
-                charts.latency_figure(story.latencies, horizon_s, warmup_s, axis, threshold, same),
-                lambda: tables.latency_table(story),
-            )
-        else:
-            st.markdown(verdict.latency_sentence(story))
-    with right:
-        if refused:
-            parts.chart(
-                "refusals",
-                verdict.refusals_sentence(story),
-                charts.refusals_figure(story.refusals, horizon_s, warmup_s, a.refusals if a else None),
-                lambda: tables.refusals_table(story),
-            )
-        else:
-            st.markdown(verdict.refusals_sentence(story))
+
+    def latency() -> go.Figure:
+        threshold = story.promise.objective.threshold_s if story.promise else None
+        axis = f"{SHORT[story.tail.metric]} ({METRICS[story.tail.metric][1]})"
+        same = a.latencies if a and a.tail.metric == story.tail.metric else None
+        return charts.latency_figure(story.latencies, horizon_s, warmup_s, axis, threshold, same)
+
+    def refusals() -> go.Figure:
+        return charts.refusals_figure(story.refusals, horizon_s, warmup_s, a.refusals if a else None)
+
+    parts.beside(
+        parts.Part(
+            "latency",
+            verdict.latency_sentence(story),
+            latency if waited else None,
+            lambda: tables.latency_table(story),
+        ),
+        parts.Part(
+            "refusals",
+            verdict.refusals_sentence(story),
+            refusals if refused else None,
+            lambda: tables.refusals_table(story),
+        ),
+    )
 
 
 if __name__ == "__main__":

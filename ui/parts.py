@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from engine.outcome.story import Story
 from engine.scenario import Problem, Scenario
 from engine.scenario.presets import FIRST, preset
 from ui import charts, session
+from ui.assumptions import assumptions, footer
 from ui.session import Current
 from ui.words import plain, sentence
 
@@ -23,6 +26,36 @@ def chart(key: str, text: str, figure: go.Figure, table: Callable[[], pd.DataFra
         st.plotly_chart(figure, key=f"chart-{key}", theme="streamlit", config=charts.CONFIG, alt=alt)
         if st.toggle("Data as a table", key=f"table-{key}", persist_state="session"):
             st.dataframe(table(), hide_index=True, height=260)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A chart to be: its sentence, and what draws it and its table; without a figure the sentence says it all."""
+
+    key: str
+    text: str
+    figure: Callable[[], go.Figure] | None
+    table: Callable[[], pd.DataFrame]
+
+
+def beside(*two: Part) -> None:
+    """Charts side by side; one that would be empty is a sentence, and gives its place to the other."""
+    places = st.columns(2, gap="large") if all(part.figure for part in two) else [st.container() for _ in two]
+    for place, part in zip(places, two, strict=True):
+        with place:
+            if part.figure is None:
+                st.markdown(part.text)
+            else:
+                chart(part.key, part.text, part.figure(), part.table)
+
+
+def assumed(story: Story, scenario: Scenario, *more: str) -> None:
+    """The end of a page: what isn't modelled, what must be known of this run, how much was simulated."""
+    st.markdown("#### What this assumes")
+    st.markdown("\n".join(f"- {line}" for line in [*assumptions(scenario), *more]))
+    for note in story.summary["notes"]:
+        st.caption(f":material/info: {plain(note)}")
+    st.caption(footer(story, scenario))
 
 
 def problems(found: Iterable[Problem]) -> None:

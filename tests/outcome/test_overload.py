@@ -10,28 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import Result, Scenario, simulate
+from engine import Result, simulate
 from engine.outcome.course import bins_of
 from engine.outcome.overload import Overload, overload
-from engine.traffic import read_trace
+from tests import one_a_second
 
 HORIZON_S = 100.0
 
 
 def ran(arrivals: list[float], **changes: Any) -> Result:
-    rows = "".join(f"{t},1,1\n" for t in sorted(arrivals))
-    trace = read_trace(f"arrival_s,prompt_tokens,output_tokens\n{rows}".encode())
-    scenario = Scenario.from_dict(
-        {
-            "traffic": {"process": "trace", "trace": {"source": "given"}},
-            "performance": {"kind": "linear", "overhead_s": 1.0},
-            "batching": {"max_num_seqs": 1},
-            "fleet": {"replicas": 1},
-            "slo": [{"threshold_s": 2.5, "target": 0.95}],
-            "run": {"horizon_s": HORIZON_S, "warmup_s": 0.0, "seeds": 1},
-        }
-    ).replace({key.replace("__", "."): value for key, value in changes.items()})
-    return simulate(scenario, trace)
+    return one_a_second.run(arrivals, **{"run__horizon_s": HORIZON_S} | changes)
 
 
 def told(arrivals: list[float], **changes: Any) -> Overload:
@@ -71,8 +59,7 @@ def test_refusing_all_but_two_saves_them() -> None:
 def test_who_is_refused() -> None:
     assert told([10.0] * 10, admission__max_outstanding=2).refused_length == 1.0
     assert told([10.0] * 10).refused_length is None
-    rows = "10,1,1\n10,30,1\n20,2,1\n20,30,1\n"
-    trace = read_trace(f"arrival_s,prompt_tokens,output_tokens\n{rows}".encode())
+    trace = one_a_second.trace_of((10, 1, 1), (10, 30, 1), (20, 2, 1), (20, 30, 1))
     scenario = ran([1.0], batching__kv_capacity_tokens=20).scenario
     o = overload(simulate(scenario, trace), bins_of(HORIZON_S))
     assert o.refused_length == 20.0, "30 tokens against 1 and 2"

@@ -14,7 +14,7 @@ from engine import Scenario, simulate
 from engine.outcome.busiest import slice_width
 from engine.outcome.course import bins_of
 from engine.outcome.story import Story, story
-from engine.traffic import read_trace
+from tests import one_a_second
 
 MINUTES = 12
 QUIET = [60.0 * minute + 10.0 * i + 5.0 for minute in range(MINUTES) for i in range(3)]
@@ -24,19 +24,7 @@ RUSH = [300.0] * 30
 
 
 def told(arrivals: list[float], **changes: Any) -> Story:
-    rows = "".join(f"{t},1,1\n" for t in sorted(arrivals))
-    trace = read_trace(f"arrival_s,prompt_tokens,output_tokens\n{rows}".encode())
-    scenario = Scenario.from_dict(
-        {
-            "traffic": {"process": "trace", "trace": {"source": "given"}},
-            "performance": {"kind": "linear", "overhead_s": 1.0},
-            "batching": {"max_num_seqs": 1},
-            "fleet": {"replicas": 1},
-            "slo": [{"threshold_s": 2.5, "target": 0.95}],
-            "run": {"horizon_s": 60.0 * MINUTES, "warmup_s": 0.0, "seeds": 1},
-        }
-    ).replace({key.replace("__", "."): value for key, value in changes.items()})
-    return story(simulate(scenario, trace))
+    return story(one_a_second.run(arrivals, **changes))
 
 
 def test_nobody_waits() -> None:

@@ -10,7 +10,7 @@ import pytest
 from engine import Scenario, simulate
 from engine.outcome.margin import Doubt
 from engine.outcome.story import story
-from engine.traffic import read_trace
+from tests import one_a_second
 from ui import verdict
 from ui.assumptions import assumptions, footer, machines
 from ui.words import NBSP
@@ -19,24 +19,12 @@ MINUTES = 12
 QUIET = [60.0 * minute + 10.0 * i + 5.0 for minute in range(MINUTES) for i in range(3)]
 RUSH = [300.0] * 30
 TOKEN = {"dist": "constant", "value": 1}
-SERVICE = Scenario.from_dict(
-    {
-        "traffic": {"process": "trace", "trace": {"source": "given"}},
-        "performance": {"kind": "linear", "overhead_s": 1.0},
-        "batching": {"max_num_seqs": 1},
-        "fleet": {"replicas": 1},
-        "slo": [{"threshold_s": 2.5, "target": 0.95}],
-        "run": {"horizon_s": 60.0 * MINUTES, "warmup_s": 0.0, "seeds": 1},
-    }
-)
 
 
 def said(arrivals: list[float], output_tokens: int = 1, **changes: Any) -> dict[str, str]:
     """What is said about one replica that takes a second a request, one at a time."""
-    rows = "".join(f"{t},1,{output_tokens}\n" for t in sorted(arrivals))
-    trace = read_trace(f"arrival_s,prompt_tokens,output_tokens\n{rows}".encode())
-    scenario = SERVICE.replace({key.replace("__", "."): value for key, value in changes.items()})
-    told = story(simulate(scenario, trace))
+    result = one_a_second.run(arrivals, output_tokens, **changes)
+    scenario, told = result.scenario, story(result)
     found = {
         "headline": verdict.headline(told, scenario),
         "explanation": verdict.explanation(told),
@@ -188,9 +176,7 @@ def test_people_who_ask_again_set_their_own_pace() -> None:
     ],
 )
 def test_a_verdict_that_might_turn_says_probably(changes: dict[str, Any], doubt: Doubt, words: str) -> None:
-    rows = "".join(f"{t},1,1\n" for t in sorted(QUIET + RUSH))
-    trace = read_trace(f"arrival_s,prompt_tokens,output_tokens\n{rows}".encode())
-    scenario = SERVICE.replace(changes)
-    told = replace(story(simulate(scenario, trace)), doubt=doubt)
+    result = one_a_second.run(QUIET + RUSH, **changes)
+    scenario, told = result.scenario, replace(story(result), doubt=doubt)
     assert verdict.headline(told, scenario).replace(NBSP, " ").startswith(words)
     assert ("probably" in verdict.explanation(told)) == doubt.overall
