@@ -56,6 +56,9 @@ class State:
     """What is wrong with the file that was uploaded last."""
     history: History = field(default_factory=History)
     pinned: Pinned | None = None
+    bare: dict[str, Visit] = field(default_factory=dict)
+    """What was shown on the pages that were come to from another one: what the browser's Back to an address without
+    a link means there."""
     to_top: bool = False
     """Whether the page should be scrolled up when it is drawn next."""
 
@@ -102,11 +105,15 @@ def current(page: str) -> Current:
         load(state.base, state.preset)
         state.link = "?"  # whatever the URL says is news
     if link != state.link and not _own_echo(state, link, page):
-        _open(state, link)
+        _open(state, link, page)
+    arrived = page != state.page and not link
     state.page = page
     if state.trouble is not None:
         return Current(None, state.base, state.preset, state.trouble, (), None)
-    return _from_controls(state, link)
+    found = _from_controls(state, link)
+    if arrived and found.scenario is not None:
+        state.bare[page] = Visit(found.scenario, found.preset)
+    return found
 
 
 def load(base: Scenario, name: str | None) -> None:
@@ -218,9 +225,14 @@ def _own_echo(state: State, link: str, page: str) -> bool:
     return not link and page != state.page
 
 
-def _open(state: State, link: str) -> None:
+def _open(state: State, link: str, page: str) -> None:
     """Read a link from outside: the base of what follows, or trouble."""
     state.before, state.link = state.link, link
+    if not link and page in state.bare:
+        visit = state.bare[page]
+        load(visit.scenario, visit.preset)
+        state.meant = visit.scenario.token
+        return
     try:
         opened = open_link(link)
     except LinkError as error:
