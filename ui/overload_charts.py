@@ -30,6 +30,8 @@ from ui.words import NBSP, digits
 
 _ROW_PX = 30
 _LEGEND_PX = 58
+_FEWEST_ROWS = 5
+"""For so many there is room, however few there are: on a phone the legend has a word a line."""
 """Its entries need three lines on a telephone."""
 _AXIS_PX = 48
 COLOURS = {"in_time": GREEN, "late": ORANGE, "refused": PURPLE, "gave_up": YELLOW, "waiting": TEXT}
@@ -101,7 +103,7 @@ def ways_figure(rows: Sequence[tuple[str, Mapping[str, float]]]) -> go.Figure:
     ]
     share = _axis("share of requests, %") | {"range": [0, 100]}
     ways = {"autorange": "reversed", "fixedrange": True, "tickfont": {"color": TEXT}, "automargin": True}
-    return _stacked(data, share, ways, _ROW_PX * len(rows) + _LEGEND_PX + _AXIS_PX)
+    return _stacked(data, share, ways, _ROW_PX * max(len(rows), _FEWEST_ROWS) + _LEGEND_PX + _AXIS_PX)
 
 
 def caps_figure(rows: Sequence[tuple[str, Mapping[str, float]]]) -> go.Figure:
