@@ -17,8 +17,14 @@ def assumptions(scenario: Scenario) -> list[str]:
         f"up to {b.max_num_seqs:,} conversations; the router takes "
         f"{_word('fleet.routing.policy', scenario.fleet.routing.policy)}; {_refusing(scenario.admission)}.",
         confidence.assumption(scenario),
-        "**Not modelled:** the network, failures of machines, what the answers are worth.",
+        f"**Not modelled:** {_network(scenario)}, failures of machines, what the answers are worth.",
     ]
+
+
+def _network(scenario: Scenario) -> str:
+    if all(objective.measured_at != "client" for objective in scenario.slo):
+        return "the network"
+    return f"the network but for its round trip of {seconds(scenario.traffic.client.network_rtt_s)} at the client"
 
 
 def _word(path: str, value: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from engine.catalog import accelerators, models
 from engine.scenario import Scenario, describe
 from ui.control import Control, Value, help_of, number, stops, with_value
+from ui.promise_settings import terms
 from ui.settings import settings
 
 _CHIPS = (1, 2, 4, 8, 16)
@@ -22,7 +23,7 @@ _PLAIN = {"ttft": "First word", "e2e": "Last word", "tpot": "Word gap", "max_itl
 
 @lru_cache(maxsize=64)
 def controls(base: Scenario) -> dict[str, Control]:
-    """The controls for a scenario, by key: the sidebar's in its order, then the engine's settings.
+    """The controls for a scenario, by key: the sidebar's in its order, then the promise's and the engine's settings.
 
     A trace brings its own rate and lengths.
 
@@ -39,7 +40,7 @@ def controls(base: Scenario) -> dict[str, Control]:
         found += [c for what in ("prompt_tokens", "output_tokens") if (c := _length(what, base)) is not None]
     if base.slo:
         found += [_threshold(base), _target(base)]
-    return {control.key: control for control in found} | settings(base)
+    return {control.key: control for control in found} | terms(base) | settings(base)
 
 
 def apply(base: Scenario, values: Mapping[str, Value]) -> Scenario:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -49,11 +49,15 @@ def _follow_box(control: Control) -> None:
         st.session_state[session.slider_key(control.key)] = control.nearest_stop(float(st.session_state[control.key]))
 
 
-def row(drawn: Mapping[str, Control], labels: Mapping[str, str]) -> None:
-    """Controls side by side under labels of a page's own, as many in a line as there is room for."""
+def row(drawn: Mapping[str, Control], labels: Mapping[str, str], twins: Container[str] = ()) -> None:
+    """Controls side by side under labels of a page's own, as many in a line as there is room for.
+
+    `twins`: the keys of those that the sidebar has already.
+    """
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         for control in (replace(drawn[key], label=label) for key, label in labels.items() if key in drawn):
-            choice(control, _width(control)) if control.kind == "choice" else box(control, _ROW_PX)
+            twin = control.key in twins
+            choice(control, _width(control), twin) if control.kind == "choice" else box(control, _ROW_PX, twin=twin)
 
 
 def _width(control: Control) -> int:

@@ -58,6 +58,14 @@ def assumed(story: Story, scenario: Scenario, *more: str) -> None:
     st.caption(footer(story, scenario))
 
 
+def figures(key: str, text: str, table: Callable[[], pd.DataFrame]) -> None:
+    """A sentence whose figures need no chart, and the table that they are from behind a toggle."""
+    with st.container(key=f"part-{key}", gap="small"):
+        st.markdown(text)
+        if st.toggle("Data as a table", key=f"table-{key}", persist_state="session"):
+            st.dataframe(table(), hide_index=True)
+
+
 def problems(found: Iterable[Problem]) -> None:
     """What is wrong, why, and what to try."""
     for problem in found:

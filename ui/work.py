@@ -11,12 +11,14 @@ from engine.machine import replica_model
 from engine.outcome.story import Story, story
 from engine.scenario import Scenario
 from engine.study import (
+    Fewest,
     RuleName,
     RuleOutcome,
     Spare,
     Suggestion,
     Tried,
     Way,
+    fewest_replicas,
     remember_capacity,
     rule_outcome,
     simulate,
@@ -65,6 +67,12 @@ def spare_of(scenario: Scenario, each_rps: float | None, trace: Trace | None = N
     """
     remember_capacity(scenario, each_rps, trace)
     return spare(scenario, trace)
+
+
+def fewest_of(scenario: Scenario, each_rps: float | None, trace: Trace | None = None) -> Fewest | None:
+    """The fewest replicas that keep the first promise. Arguments and errors as of `spare_of`."""
+    remember_capacity(scenario, each_rps, trace)
+    return fewest_replicas(scenario, trace)
 
 
 def ruled(scenario: Scenario, rule: RuleName, each_rps: float | None, trace: Trace | None = None) -> RuleOutcome | None:

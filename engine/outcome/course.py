@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from engine.scenario import Objective
 from engine.serving import COMPLETED, REASONS, REJECTED, TIMED_OUT
 
 from .result import Result
-from .spread import Floats, grouped_quantiles
+from .spread import Floats, grouped_quantiles, half_widths
 
 _QUANTILES: Mapping[str, float] = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 _WIDTHS_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600)
@@ -122,14 +121,14 @@ def _ready(result: Result, bins: Bins) -> Floats:
 def latencies(result: Result, bins: Bins, objective: Objective | None) -> Latencies:
     """The course of the objective's metric, TTFT without one, and of the promise itself."""
     a, many = result.run.attempts, bins.start_s.size
-    values = result.metric(objective.metric if objective else "ttft")
+    values = result.measured(objective) if objective else result.ttft_s
     seen = (a.state == COMPLETED) & ~np.isnan(values)
     slot = _slot(bins, a.arrival_s[seen])
     cell = a.seed_index[seen].astype(np.int64) * many + slot
     qs = np.array(list(_QUANTILES.values()))
     pooled = grouped_quantiles(values[seen], slot, many, qs)
     by_seed = grouped_quantiles(values[seen], cell, a.seeds * many, qs).reshape(qs.size, a.seeds, many)
-    half = _half_widths(by_seed)
+    half = half_widths(by_seed)
     p95 = np.where(bins.start_s >= result.warmup_s, pooled[1], np.nan)
     some = not np.isnan(p95).all()
     at = int(np.nanargmax(p95)) if some else 0
@@ -176,19 +175,6 @@ def refusals(result: Result, bins: Bins) -> Refusals:
     total = np.where((bins.start_s >= result.warmup_s) & (offered > 0), total, 0.0)
     at = int(np.argmax(total))
     return Refusals(bins, shares, float(total[at]), float(bins.start_s[at]) + bins.width_s / 2)
-
-
-def _half_widths(by_seed: Floats) -> Floats:
-    """Half of a 95 % interval for the mean over the second axis (Student's t); ``nan`` below two values."""
-    known = ~np.isnan(by_seed)
-    n = known.sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = np.where(known, by_seed, 0.0).sum(axis=1) / n
-        squares = np.where(known, (by_seed - mean[:, None, :]) ** 2, 0.0).sum(axis=1)
-        spread = np.sqrt(squares / (n - 1) / n)
-    factor = stats.t.ppf(0.975, np.arange(1, by_seed.shape[1] + 1))
-    half: Floats = np.where(n >= 2, factor[np.maximum(n - 2, 0)] * spread, np.nan)
-    return half
 
 
 def _lengths(bins: Bins, horizon_s: Floats) -> Floats:

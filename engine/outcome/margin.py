@@ -16,6 +16,7 @@ from engine.serving import REJECTED
 
 from .busiest import busiest
 from .objectives import attain, score
+from .places import before_s
 from .result import Result
 from .spread import Floats
 
@@ -63,7 +64,8 @@ def shares_in_time(
 
     None where there is nothing to judge. Of refused requests, a served share s becomes s / `factor`, at most 1.
     """
-    metric = scaled_metric(result, objective.metric, fleet_rps, factor)
+    before = before_s(objective, result.run.attempts, result.scenario.traffic.client.network_rtt_s)
+    metric = scaled_metric(result, objective.metric, fleet_rps, factor) + before
     scored = score(objective, result.run.attempts, metric, result.run.horizon_s)
     overall = attain(objective, scored, result.counted, result.run.attempts.seed_start).attainment
     worst = busiest(result, scored)

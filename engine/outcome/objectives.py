@@ -10,17 +10,15 @@ from numpy.typing import NDArray
 from engine.scenario import Objective
 from engine.serving import COMPLETED, REJECTED, STATES, UNFINISHED, Attempts
 
+from .places import BETWEEN_TOKENS, asked_s, first_rows, last_rows
 from .spread import Floats, half_width
 
 Bools = NDArray[np.bool_]
 
-_BETWEEN_TOKENS = ("tpot", "max_itl")
-"""Metrics that an answer of one token doesn't have."""
-
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One objective against every attempt."""
+    """One objective against every attempt; at the client against every request, which stands at its first attempt."""
 
     valid: Bools
     """(n,): counts at all."""
@@ -53,10 +51,11 @@ class Attainment:
 def score(objective: Objective, attempts: Attempts, metric: Floats, horizon_s: Floats) -> Scored:
     """Judge every attempt by ``objective``.
 
-    ``metric`` (n,) holds the objective's metric in seconds, ``nan`` where it isn't known or not defined; ``horizon_s``
-    (seeds,) is when each seed's clock stopped. Good: known, within the threshold, and the attempt completed or still
-    in the system. An unfinished attempt whose metric isn't known yet is left out while younger than the threshold, and
-    one whose metric has no meaning (gaps in an answer of one token) in every state.
+    ``metric`` (n,) holds the objective's metric in seconds as its place measures it, ``nan`` where it isn't known or
+    not defined; ``horizon_s`` (seeds,) is when each seed's clock stopped. Good: known, within the threshold, and the
+    attempt completed or still in the system. An unfinished attempt whose metric isn't known yet is left out while
+    younger than the threshold, and one whose metric has no meaning (gaps in an answer of one token) in every state.
+    At the client the last attempt decides for all of its request, and age counts from the first.
     """
     state = attempts.state
     known = ~np.isnan(metric)
@@ -64,14 +63,22 @@ def score(objective: Objective, attempts: Attempts, metric: Floats, horizon_s: F
     if objective.measured_at == "server":
         failures &= state != REJECTED
     reached = (state == COMPLETED) | (state == UNFINISHED)
-    age = np.repeat(horizon_s, np.diff(attempts.seed_start)) - attempts.arrival_s
+    age = np.repeat(horizon_s, np.diff(attempts.seed_start)) - asked_s(objective, attempts)
     pending = (state == UNFINISHED) & ~known
     valid = np.where(reached & known, True, failures & (state != COMPLETED))
     valid &= ~(pending & (age < objective.threshold_s))
-    if objective.metric in _BETWEEN_TOKENS:
+    if objective.metric in BETWEEN_TOKENS:
         valid &= attempts.output_tokens > 1
-    good = reached & known & (metric <= objective.threshold_s)
-    return Scored(valid, good & valid)
+    good = reached & known & (metric <= objective.threshold_s) & valid
+    return _by_request(attempts, valid, good) if objective.measured_at == "client" else Scored(valid, good)
+
+
+def _by_request(attempts: Attempts, valid: Bools, good: Bools) -> Scored:
+    """What became of each last attempt, written at the first one of its request: that is when the caller asked."""
+    first, last = first_rows(attempts), last_rows(attempts)
+    moved = np.zeros((2, valid.size), np.bool_)
+    moved[0, first], moved[1, first] = valid[last], good[last]
+    return Scored(moved[0], moved[1])
 
 
 def attain(objective: Objective, scored: Scored, counted: Bools, seed_start: NDArray[np.int64]) -> Attainment:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from engine.serving import COMPLETED, REJECTED, TIMED_OUT, UNFINISHED
 
 from .course import Bins
+from .places import asked_s
 from .result import Result
 from .spread import Floats, half_width
 
@@ -194,11 +195,12 @@ def _unfinished(result: Result) -> tuple[Bools, Bools]:
     """(attempts,) each: in the system at the end with every promise kept already; or with one broken already."""
     a = result.run.attempts
     still = a.state == UNFINISHED
-    age = np.repeat(result.run.horizon_s, np.diff(a.seed_start)) - a.arrival_s
+    end = np.repeat(result.run.horizon_s, np.diff(a.seed_start))
     certain, broken = still & bool(result.scenario.slo), np.zeros(still.size, np.bool_)
     for objective in result.scenario.slo:
-        metric = result.metric(objective.metric)
+        metric = result.measured(objective)
         known = ~np.isnan(metric)
+        age = end - asked_s(objective, a)
         waited = ~known & (age >= objective.threshold_s) & (objective.metric in _FROM_ARRIVAL)
         certain = certain & known & (metric <= objective.threshold_s)
         broken |= still & ((metric > objective.threshold_s) | waited)

@@ -20,6 +20,7 @@ from .gaps import largest_gaps
 from .lag import Episode, episodes
 from .meter import Meter
 from .objectives import Attainment, Scored, attain, score
+from .places import before_s
 from .replicas import Replicas
 from .spread import Floats, Spread, number, spread
 from .timeline import timeline
@@ -116,6 +117,11 @@ class Result:
             return np.where(self.run.attempts.state == COMPLETED, self.max_itl_s, np.nan)
         return {"ttft": self.ttft_s, "e2e": self.e2e_s, "queue": self.queue_s, "tpot": self.tpot_s}[name]
 
+    def measured(self, objective: Objective) -> Floats:
+        """(attempts,): an objective's metric as its place measures it, seconds; ``nan`` where not known or defined."""
+        rtt = self.scenario.traffic.client.network_rtt_s
+        return self.metric(objective.metric) + before_s(objective, self.run.attempts, rtt)
+
     @cached_property
     def latency(self) -> dict[str, Spread]:
         """Figures of ``ttft``, ``tpot``, ``itl``, ``e2e`` and ``queue``, seconds."""
@@ -134,8 +140,8 @@ class Result:
     # -- promises ------------------------------------------------------------------------------------------------------
 
     def scored(self, objective: Objective) -> Scored:
-        """Every attempt judged by one objective."""
-        return score(objective, self.run.attempts, self.metric(objective.metric), self.run.horizon_s)
+        """Every attempt judged by one objective; at the client every request."""
+        return score(objective, self.run.attempts, self.measured(objective), self.run.horizon_s)
 
     @cached_property
     def attainments(self) -> tuple[Attainment, ...]:
@@ -148,7 +154,7 @@ class Result:
         """(attempts,): completed and kept every promise; one that has no meaning for a request isn't broken by it."""
         kept: Bools = self.run.attempts.state == COMPLETED
         for objective in self.scenario.slo:
-            metric = self.metric(objective.metric)
+            metric = self.measured(objective)
             kept = kept & (np.isnan(metric) | (metric <= objective.threshold_s))
         return kept
 

@@ -47,6 +47,19 @@ def half_width(per_seed: Floats) -> float | None:
     return float(stats.t.ppf(0.975, values.size - 1) * values.std(ddof=1) / np.sqrt(values.size))
 
 
+def half_widths(by_seed: Floats) -> Floats:
+    """The same over the second axis of (k, seeds, n), for each of (k, n); ``nan`` below two values."""
+    known = ~np.isnan(by_seed)
+    n = known.sum(axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.where(known, by_seed, 0.0).sum(axis=1) / n
+        squares = np.where(known, (by_seed - mean[:, None, :]) ** 2, 0.0).sum(axis=1)
+        spread = np.sqrt(squares / (n - 1) / n)
+    factor = stats.t.ppf(0.975, np.arange(1, by_seed.shape[1] + 1))
+    half: Floats = np.where(n >= 2, factor[np.maximum(n - 2, 0)] * spread, np.nan)
+    return half
+
+
 @dataclass(frozen=True, slots=True)
 class Spread:
     """One quantity's figures over all seeds, and the same figures seed by seed."""

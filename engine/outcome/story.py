@@ -16,9 +16,11 @@ from .course import Arrivals, Latencies, Refusals, arrivals, bins_of, latencies,
 from .margin import Doubt, doubt
 from .objectives import Attainment
 from .overload import Overload, overload
+from .places import first_rows, last_rows
+from .promises import Terms, terms
 from .relief import Relief, relief
 from .result import Result
-from .spread import half_width, number, spread
+from .spread import Floats, half_width, number, spread
 
 Verdict = Literal[
     "idle", "refused", "unserved", "unpromised", "turned_away", "overloaded", "broken", "busiest", "holds"
@@ -81,6 +83,8 @@ class Story:
     overload: Overload
     relief: Relief | None
     """When help arrived; ``None`` without an autoscaler."""
+    terms: Terms | None
+    """What the terms of the first promise do; ``None`` without one."""
     summary: dict[str, Any]
     doubt: Doubt = field(default_factory=Doubt)
     """Which judgements would turn within the usual error of step times like these; none with a measured profile."""
@@ -102,7 +106,7 @@ def story(result: Result, asked: Scenario | None = None) -> Story:
     return Story(
         verdict=_verdict(result, promise, offered, turned_away, rate, arrived.capacity_rps),
         promise=promise,
-        tail=_tail(result, metric, offered),
+        tail=_tail(result, metric, result.measured(promise.objective) if promise else result.ttft_s, offered),
         turned_away=turned_away / offered if offered else None,
         turned_away_ci=_turned_away_ci(result, turned_away / offered) if offered else None,
         reasons=_reasons(result),
@@ -113,6 +117,7 @@ def story(result: Result, asked: Scenario | None = None) -> Story:
         refusals=refusals(result, bins),
         overload=overload(result, bins),
         relief=relief(result),
+        terms=terms(result),
         summary=result.summary(),
         doubt=_doubt(result, promise, rate, arrived.capacity_rps),
     )
@@ -154,7 +159,7 @@ def _verdict(
         return "unpromised"
     if promise.attainment.attainment < promise.objective.target:
         broken = promise.attainment.valid - promise.attainment.good
-        if 2 * turned_away >= broken and "rejected" in promise.objective.failures:
+        if 2 * _refused(result, promise.objective) >= max(broken, 1):
             return "turned_away"
         return "overloaded" if overloaded else "broken"
     worst = promise.busiest
@@ -163,8 +168,18 @@ def _verdict(
     return "holds"
 
 
-def _tail(result: Result, metric: str, offered: int) -> Tail:
-    values, start = result.metric(metric)[result.observed], result.observed_start
+def _refused(result: Result, objective: Objective) -> int:
+    """Entries that the promise lost because they were refused; at the client those whose last attempt was."""
+    if "rejected" not in objective.failures or objective.measured_at == "server":
+        return 0
+    a = result.run.attempts
+    if objective.measured_at == "gateway":
+        return int((result.counted & (a.state == REJECTED)).sum())
+    return int((result.counted[first_rows(a)] & (a.state[last_rows(a)] == REJECTED)).sum())
+
+
+def _tail(result: Result, metric: str, measured: Floats, offered: int) -> Tail:
+    values, start = measured[result.observed], result.observed_start
     known = ~np.isnan(values)
     figures = spread(values[known], np.concatenate([[0], np.cumsum(known)])[start])
     interval = (figures.intervals() or {}).get("p95")

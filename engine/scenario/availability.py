@@ -40,7 +40,6 @@ NOT_YET: tuple[NotYet, ...] = (
     _line("parallelism.ep", "use 1, and a larger tp"),
     _line("batching.policy", "use chunked, prefill_first or static", "disaggregated"),
     _line("batching.disaggregated", "leave it out, and use policy chunked"),
-    _line("slo.N.measured_at", "use gateway or server", "client"),
 )
 
 

@@ -7,7 +7,6 @@ outcome and the draw doesn't; the answer is that of the promise's attainment ove
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 from typing import Any
@@ -19,6 +18,7 @@ from engine.traffic import Trace
 
 from .candidates import with_spare
 from .run import simulate
+from .search import fewest
 
 SEEDS = 8
 """Repetitions of the answer, unless the scenario has fewer."""
@@ -92,8 +92,8 @@ def spare(s: Scenario, trace: Trace | None = None, *, seeds: int = SEEDS, most: 
     count = 0 if without.met else min(max(without.short_of, 1), most)
     if count:
         if runs > 2 * FEW_SEEDS:
-            count = _fewest(lambda n: met(n, FEW_SEEDS), count, most) or most
-        settled = _fewest(lambda n: met(n, runs), count, most)
+            count = fewest(lambda n: met(n, FEW_SEEDS), count, most) or most
+        settled = fewest(lambda n: met(n, runs), count, most)
         if settled is None:
             return None
         count = settled
@@ -111,27 +111,6 @@ def spare(s: Scenario, trace: Trace | None = None, *, seeds: int = SEEDS, most: 
         price=_price(s, count),
         runs=runs,
     )
-
-
-def _fewest(met: Callable[[int], bool], guess: int, most: int) -> int | None:
-    """The least count from 1 to ``most`` that meets, where 0 doesn't; ``None``: not even ``most`` do."""
-    step = 1
-    if met(guess):
-        low, high = max(guess - step, 0), guess
-        while low and met(low):
-            step *= 2
-            low, high = max(low - step, 0), low
-    else:
-        low, high = guess, min(guess + step, most)
-        while not met(high):
-            if high >= most:
-                return None
-            step *= 2
-            low, high = high, min(high + step, most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if met(middle) else (middle, high)
-    return high
 
 
 def _try(s: Scenario, trace: Trace | None) -> _Trial | None:

@@ -116,7 +116,7 @@ def shortened(s: Scenario, trace: Trace | None, requests_per_replica: int, seeds
 def _kept_s(result: Result) -> float | None:
     """The time within which the promised share of those who were answered had what is promised."""
     objective = result.scenario.slo[0]
-    values = result.metric(objective.metric)[result.observed]
+    values = result.measured(objective)[result.observed]
     time_s = quantile(np.sort(values[~np.isnan(values)]), objective.target)
     return None if np.isnan(time_s) else time_s
 

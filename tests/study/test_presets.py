@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from engine import Result, Scenario, simulate
+from engine.outcome.promises import terms
 from engine.outcome.relief import relief
 from engine.scenario import preset
 
@@ -155,3 +156,18 @@ def test_help_arrives_nine_minutes_after_it_is_ordered() -> None:
     assert told.harmed > 0.3 * told.offered
     assert told.traps == ()
     assert result.attainments[0].met is False
+
+
+def test_this_threshold_can_be_signed_to_95_percent_and_not_to_99() -> None:
+    result = run("promise")
+    told, threshold = terms(result), result.scenario.slo[0].threshold_s
+    assert told is not None
+    signed = {s.target: s for s in told.by_target}
+    assert signed[0.95].ci95_s is not None
+    assert signed[0.95].ci95_s[1] <= threshold, "beyond doubt"
+    assert signed[0.99].threshold_s is not None
+    assert signed[0.99].threshold_s > 5 * threshold
+    place = {c.value: c.share for c in told.choices if c.part == "place"}
+    assert place["server"] > place["gateway"] > place["client"]
+    assert place["server"] - place["client"] > 0.015, "the server's own figures flatter"
+    assert 1 - place["client"] > 2 * (1 - place["server"]), "at the client more than twice as many are late or lost"

@@ -1,0 +1,94 @@
+"""The fewest replicas that keep the promise: worked out in another process, shown when they are known."""
+
+from __future__ import annotations
+
+import time
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from engine.scenario import Scenario
+from engine.study import Fewest
+from engine.traffic import Trace
+from ui import parts, promise_charts, promise_tables, promise_words, runs, session, work
+from ui.runs import Answer, Aside
+from ui.words import count
+
+_EVERY_S = 0.5
+_STANDS_S = 0.4
+"""A scenario that is changed sooner isn't worth the work."""
+
+
+def known(scenario: Scenario) -> Aside | None:
+    """The answer, if it was worked out already; its result is None where no number keeps the promise."""
+    return runs.shared().known_aside(_key(scenario))
+
+
+def found(scenario: Scenario) -> Fewest | None:
+    """The number, if it is known and there is one."""
+    aside = known(scenario)
+    return aside.result if aside is not None else None
+
+
+def go_on(scenario: Scenario, each_rps: float | None, trace: Trace | None) -> None:
+    """Ask for it, so that it is worked out."""
+    runs.shared().aside(_key(scenario), work.fewest_of, scenario, each_rps, trace)
+
+
+def _key(scenario: Scenario) -> str:
+    return f"fewest {scenario.token}"
+
+
+def tile(place: DeltaGenerator, scenario: Scenario, answer: Answer, trace: Trace | None) -> None:
+    """The tile, working until the number is known."""
+    with place:
+        if answer.final and known(scenario) is None:
+            _to_come(scenario, answer.story.summary["replica"]["capacity_rps"], trace, time.monotonic())
+        else:
+            _tile(scenario)
+
+
+@st.fragment(run_every=_EVERY_S)
+def _to_come(scenario: Scenario, each_rps: float | None, trace: Trace | None, since: float) -> None:
+    _tile(scenario)
+    if time.monotonic() - since > _STANDS_S:
+        go_on(scenario, each_rps, trace)
+        if known(scenario) is not None:
+            st.rerun()
+
+
+def _tile(scenario: Scenario) -> None:
+    aside, number = known(scenario), found(scenario)
+    value, below = "…", "being worked out"
+    if number is not None:
+        value, below = count(number.replicas, "replica"), f"{number.have} now"
+        if number.surely is not None and number.surely != number.replicas:
+            below += f"; {number.surely} to be sure"
+    elif aside is not None:
+        value, below = "–", "no number keeps it"
+    st.metric(
+        "Fewest machines that keep it", value, below, border=True, height="stretch", delta_color="off",
+        delta_arrow="off",
+        help="A fixed fleet of so many replicas keeps the promise over all runs, one fewer doesn't: tried with the "
+        "same requests.",
+    )  # fmt: skip
+
+
+def section(scenario: Scenario) -> None:
+    """How the share in time grows with the replicas, once it is known."""
+    aside, number = known(scenario), found(scenario)
+    if aside is None:
+        return
+    st.markdown("#### The machines that this promise needs")
+    if number is None:
+        st.markdown(promise_words.no_number(scenario.slo[0]))
+        return
+    if number.changes:
+        words = f"Use {count(number.replicas, 'replica')}"
+        st.button(words, key="use-fewest", on_click=session.change, args=(number.changes,))
+    parts.chart(
+        "fewest",
+        promise_words.fewest_sentence(number),
+        promise_charts.fewest_figure(number),
+        lambda: promise_tables.fewest_table(number),
+    )
