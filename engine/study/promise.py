@@ -22,7 +22,7 @@ from .run import simulate
 from .search import fewest
 
 FEW_SEEDS = 2
-"""Repetitions of the search before the answer, where the scenario has more than twice as many."""
+"""Repetitions of the search before the answer, where the scenario has more than twice as many and they cost more."""
 MOST_REPLICAS = 512
 _FURTHER = 4
 """So many replicas around the answer are tried for its uncertainty."""
@@ -82,7 +82,8 @@ def fewest_replicas(s: Scenario, trace: Trace | None = None, *, most: int = MOST
     """
     if not s.slo:
         return None
-    runs, few = s.run.seeds, min(s.run.seeds, FEW_SEEDS)
+    runs = s.run.seeds
+    few = FEW_SEEDS if runs > 2 * FEW_SEEDS and not _waits(s) else runs
     known: dict[tuple[int, int], _Tried | None] = {}
 
     def tried(count: int, many: int) -> _Tried | None:
@@ -94,11 +95,12 @@ def fewest_replicas(s: Scenario, trace: Trace | None = None, *, most: int = MOST
         found = tried(count, many)
         return found is not None and found.met
 
-    first = tried(min(s.fleet.replicas, most), few)
+    have = min(s.fleet.replicas, most)
+    first = tried(have, few)
     if first is None:
         return None
-    guess: int | None = min(max(first.needed, 1), most)
-    if runs > 2 * FEW_SEEDS:
+    guess: int | None = have if first.met and few == runs else min(max(first.needed, 1), most)
+    if few < runs:
         guess = fewest(lambda n: met(n, few), guess or 1, most)
     found = fewest(lambda n: met(n, runs), guess or most, most)
     if found is None:
@@ -108,6 +110,12 @@ def fewest_replicas(s: Scenario, trace: Trace | None = None, *, most: int = MOST
     same = found == s.fleet.replicas and s.autoscaler.policy == "none"
     changes = {} if same else _changes(s, found)
     return Fewest(found, s.fleet.replicas, changes, perhaps, surely, tuple(trials), s.slo[0].target, runs)
+
+
+def _waits(s: Scenario) -> bool:
+    """Whether all replicas wait for one another again and again: few runs take about as long as many then."""
+    client, routing = s.traffic.client, s.fleet.routing.policy
+    return bool(client.max_retries or client.throttle is not None or routing not in ("round_robin", "random"))
 
 
 def _changes(s: Scenario, count: int) -> dict[str, Any]:
