@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "machine": {"scenario", "catalog"},
     "serving": {"scenario", "traffic", "machine"},
     "outcome": {"scenario", "traffic", "machine", "serving"},
-    "study": {"scenario", "catalog", "traffic", "machine", "serving", "outcome"},
+    "study": {"scenario", "catalog", "traffic", "machine", "serving", "outcome", "theory"},
     "theory": set(),
     "placement": {"scenario", "catalog", "machine"},
     "export": {"scenario", "catalog", "machine", "outcome", "study"},

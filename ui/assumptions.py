@@ -12,7 +12,8 @@ def assumptions(scenario: Scenario) -> list[str]:
     """Four lines: who arrives, how they are served, how sure step times are, what isn't modelled."""
     b = scenario.batching
     return [
-        f"**Traffic:** requests arrive {_arrivals(scenario)}. {_lengths(scenario)}{_callers(scenario.traffic.client)}",
+        f"**Traffic:** {_who(scenario)} arrive {_arrivals(scenario)}. {_lengths(scenario)}"
+        f"{_callers(scenario.traffic.client)}",
         f"**Serving:** {_word('batching.policy', b.policy)}; a step has up to {b.max_num_batched_tokens:,} tokens of "
         f"up to {b.max_num_seqs:,} conversations; the router takes "
         f"{_word('fleet.routing.policy', scenario.fleet.routing.policy)}; {_refusing(scenario.admission)}.",
@@ -30,6 +31,12 @@ def _network(scenario: Scenario) -> str:
 def _word(path: str, value: str) -> str:
     """What the scenario's description calls one of a setting's choices."""
     return next(choice.word for choice in describe(path).choices if choice.value == value)
+
+
+def _who(scenario: Scenario) -> str:
+    """Requests, or the actions that they belong to."""
+    calls = scenario.traffic.client.fan_out
+    return "requests" if calls == 1 else f"actions of {calls:,} requests each"
 
 
 def _arrivals(scenario: Scenario) -> str:

@@ -165,6 +165,13 @@ def nice_top(value: float) -> float:
     return next(m for m in (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10) if m * power >= value * (1 - 1e-9)) * power
 
 
+def log_ticks(low: float, high: float) -> dict[str, Any]:
+    """Ticks of an axis with powers of ten, from 10^low to 10^high: 1, 2 and 5 of each power, written out."""
+    powers = range(math.floor(low), math.ceil(high) + 1)
+    found = [m * 10.0**p for p in powers for m in (1, 2, 5) if low <= math.log10(m * 10.0**p) <= high]
+    return {"type": "log", "tickvals": found, "ticktext": [digits(value) for value in found]}
+
+
 def spread_apart(heights: Sequence[float], gap: float, top: float) -> list[float]:
     """Places for labels near the heights that they belong to, at least `gap` apart, from 0 to `top`."""
     order = sorted(range(len(heights)), key=lambda i: heights[i])

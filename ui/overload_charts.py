@@ -101,9 +101,9 @@ def ways_figure(rows: Sequence[tuple[str, Mapping[str, float]]]) -> go.Figure:
         for fate in FATES
         if any(shares.get(fate, 0.0) >= _WORTH_A_COLOUR for _, shares in rows)
     ]
-    share = _axis("share of requests, %") | {"range": [0, 100]}
+    share = axis("share of requests, %") | {"range": [0, 100]}
     ways = {"autorange": "reversed", "fixedrange": True, "tickfont": {"color": TEXT}, "automargin": True}
-    return _stacked(data, share, ways, _ROW_PX * max(len(rows), _FEWEST_ROWS) + _LEGEND_PX + _AXIS_PX)
+    return stacked(data, share, ways, _ROW_PX * max(len(rows), _FEWEST_ROWS) + _LEGEND_PX + _AXIS_PX)
 
 
 def caps_figure(rows: Sequence[tuple[str, Mapping[str, float]]]) -> go.Figure:
@@ -114,8 +114,8 @@ def caps_figure(rows: Sequence[tuple[str, Mapping[str, float]]]) -> go.Figure:
         for fate in FATES
         if any(shares.get(fate, 0.0) >= _WORTH_A_COLOUR for _, shares in rows)
     ]
-    caps = {"type": "category"} | _axis("most requests a replica takes, running and waiting")
-    return _stacked(data, caps, _axis("share of requests, %") | {"range": [0, 100]}, 320)
+    caps = {"type": "category"} | axis("most requests a replica takes, running and waiting")
+    return stacked(data, caps, axis("share of requests, %") | {"range": [0, 100]}, 320)
 
 
 def spent_figure(rows: Sequence[tuple[str, Spent]]) -> go.Figure:
@@ -128,9 +128,9 @@ def spent_figure(rows: Sequence[tuple[str, Spent]]) -> go.Figure:
         shares = [getattr(spent, kind) / spent.total if spent.total else 0.0 for _, spent in rows]
         if any(shares):
             data.append(_bars(like.get(kind, kind), shares, names, across=True) | {"name": word})
-    share = _axis("share of the tokens worked on, %") | {"range": [0, 100]}
+    share = axis("share of the tokens worked on, %") | {"range": [0, 100]}
     ways = {"autorange": "reversed", "fixedrange": True, "tickfont": {"color": TEXT}, "automargin": True}
-    return _stacked(data, share, ways, _ROW_PX * len(rows) + _LEGEND_PX + _AXIS_PX)
+    return stacked(data, share, ways, _ROW_PX * len(rows) + _LEGEND_PX + _AXIS_PX)
 
 
 def _bars(fate: str, shares: Sequence[float], names: Sequence[str], across: bool) -> dict[str, Any]:
@@ -149,11 +149,13 @@ def _pattern(fate: str) -> dict[str, Any]:
     return {"shape": PATTERNS[fate], "size": 7, "solidity": 0.12, "fillmode": "overlay"}
 
 
-def _axis(title: str) -> dict[str, Any]:
+def axis(title: str) -> dict[str, Any]:
+    """An axis that stays as it is, without a grid."""
     return {"title": axis_title(title), "fixedrange": True, "tickfont": {"color": TEXT}, "showgrid": False}
 
 
-def _stacked(data: list[dict[str, Any]], x: dict[str, Any], y: dict[str, Any], height: int) -> go.Figure:
+def stacked(data: list[dict[str, Any]], x: dict[str, Any], y: dict[str, Any], height: int) -> go.Figure:
+    """Stacked bars under a legend."""
     legend = {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "traceorder": "normal"}
     layout = {
         "height": height, "barmode": "stack", "bargap": 0.25, "uirevision": "keep",

@@ -16,6 +16,7 @@ RATE_LIMIT = "admission.rate_limit.rate_rps"
 SHED = "admission.shed.ttft_s"
 DISCIPLINE = "admission.discipline.kind"
 THROTTLE = "traffic.client.throttle.k"
+FAN_OUT = "traffic.client.fan_out"
 POLICY = "autoscaler.policy"
 COUNT_STARTING = "autoscaler.count_starting"
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -51,6 +52,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "traffic.client.retry_budget_ratio",
         "traffic.client.retry_layers",
         THROTTLE,
+        FAN_OUT,
     ),
     "Autoscaler": (
         POLICY,
@@ -88,6 +90,8 @@ _STEPS = ((100_000.0, 10_000.0), (1_000.0, 256.0), (100.0, 16.0), (10.0, 1.0))
 def settings(base: Scenario) -> dict[str, Control]:
     """The controls by key, in the order of the groups."""
     paths = [path for group in GROUPS.values() for path in group if describe(path).available]
+    if base.traffic.process in ("trace", "closed"):  # which say themselves what comes when
+        paths.remove(FAN_OUT)
     return {path: _SPECIAL.get(path, _setting)(path, base) for path in paths}
 
 

@@ -66,6 +66,7 @@ def replaying(scenario: Scenario, trace: Trace) -> Scenario:
             "traffic.rate_rps": DEFAULT_RATE_RPS,
             "traffic.shape": {"kind": "steady"},
             "traffic.growth": None,
+            "traffic.client.fan_out": 1,
             "run.horizon_s": None,
             "run.warmup_s": scenario.run.warmup_s if scenario.run.warmup_s <= last_s / 4 else 0.0,
             "run.seeds": 1,

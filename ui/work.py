@@ -8,10 +8,14 @@ from __future__ import annotations
 from math import inf
 
 from engine.machine import replica_model
+from engine.outcome.fan_out import FanOut, fan_out
 from engine.outcome.story import Story, story
+from engine.outcome.where import Where, where
 from engine.scenario import Scenario
 from engine.study import (
     Fewest,
+    LoadCurve,
+    Read,
     RuleName,
     RuleOutcome,
     Spare,
@@ -19,6 +23,7 @@ from engine.study import (
     Tried,
     Way,
     fewest_replicas,
+    load_curve,
     remember_capacity,
     rule_outcome,
     simulate,
@@ -26,6 +31,8 @@ from engine.study import (
     suggest,
     try_way,
     ways,
+    with_cached,
+    with_chunks,
 )
 from engine.traffic import Trace
 
@@ -79,6 +86,28 @@ def ruled(scenario: Scenario, rule: RuleName, each_rps: float | None, trace: Tra
     """What becomes of the scenario under an autoscaler's rule. Arguments and errors as of `spare_of`."""
     remember_capacity(scenario, each_rps, trace)
     return rule_outcome(scenario, rule, trace)
+
+
+def taken_apart(scenario: Scenario, trace: Trace | None = None) -> tuple[Where, FanOut]:
+    """The whole run again, with an account of where seconds go. Raises `ScenarioError` and `TraceError`."""
+    result = simulate(scenario, trace, waits=True)
+    return where(result), fan_out(result)
+
+
+def load_of(scenario: Scenario, each_rps: float | None, trace: Trace | None = None) -> LoadCurve | None:
+    """Waits by load. Arguments and errors as of `spare_of`."""
+    remember_capacity(scenario, each_rps, trace)
+    return load_curve(scenario, trace)
+
+
+def chunked(scenario: Scenario, tokens: int, trace: Trace | None = None) -> Read:
+    """Another token budget of a step. Raises `ScenarioError` and `TraceError`."""
+    return with_chunks(scenario, tokens, trace)
+
+
+def cached(scenario: Scenario, share: float) -> Read:
+    """A share of every prompt cached. Raises `ScenarioError`."""
+    return with_cached(scenario, share)
 
 
 def beginning_s(scenario: Scenario, trace: Trace | None = None) -> float:

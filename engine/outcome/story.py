@@ -13,6 +13,7 @@ from engine.serving import REASONS, REJECTED
 
 from .busiest import Busiest, busiest
 from .course import Arrivals, Latencies, Refusals, arrivals, bins_of, latencies, refusals
+from .fan_out import FanOut, fan_out
 from .margin import Doubt, doubt
 from .objectives import Attainment
 from .overload import Overload, overload
@@ -86,6 +87,8 @@ class Story:
     terms: Terms | None
     """What the terms of the first promise do; ``None`` without one."""
     summary: dict[str, Any]
+    fan_out: FanOut | None = None
+    """Calls and actions; ``None`` where every call is an action of its own."""
     doubt: Doubt = field(default_factory=Doubt)
     """Which judgements would turn within the usual error of step times like these; none with a measured profile."""
 
@@ -119,6 +122,7 @@ def story(result: Result, asked: Scenario | None = None) -> Story:
         relief=relief(result),
         terms=terms(result),
         summary=result.summary(),
+        fan_out=fan_out(result) if result.scenario.traffic.client.fan_out > 1 else None,
         doubt=_doubt(result, promise, rate, arrived.capacity_rps),
     )
 

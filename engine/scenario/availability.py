@@ -33,7 +33,6 @@ def _line(path: str, instead: str, *values: str) -> NotYet:
 
 
 NOT_YET: tuple[NotYet, ...] = (
-    _line("traffic.client.fan_out", "use 1"),
     _line("parallelism.pp", "use 1, and a larger tp"),
     _line("parallelism.cp", "use 1, and a larger tp"),
     _line("parallelism.sp", "use none"),
@@ -71,6 +70,13 @@ def _users_who_get_wordier(scenario: Document) -> Iterator[Problem]:
         yield _problem("traffic.growth", scenario.traffic.growth, "leave it out, or use another process")
 
 
+def _actions_without_a_rate(scenario: Document) -> Iterator[Problem]:
+    """Several calls an action where a trace or users who wait say which request comes when."""
+    calls = scenario.traffic.client.fan_out
+    if calls > 1 and scenario.traffic.process in {"closed", "trace"}:
+        yield _problem("traffic.client.fan_out", calls, "use 1, or a process with a rate_rps")
+
+
 def _static_disciplines(scenario: Document) -> Iterator[Problem]:
     """Orders of the queue for groups, which are formed by looking ahead in it."""
     kind = scenario.admission.discipline.kind
@@ -83,6 +89,7 @@ NOT_YET_TOGETHER: tuple[Callable[[Document], Iterator[Problem]], ...] = (
     _users_of_a_coupled_fleet,
     _users_at_the_gateway,
     _users_who_get_wordier,
+    _actions_without_a_rate,
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .attempts import Attempts
 from .autoscalers import AUTOSCALERS, Controller, Reading, answer_vectors, controller
-from .coupled import Lives
+from .coupled import Lives, Routing
 from .fleet import Fleet, FleetRun, run_fleet, run_users
 from .lanes import LIMITS, UNLIMITED, Deadlines, Lanes, Served, StepLog
 from .lockstep import Lockstep
@@ -33,6 +33,7 @@ __all__ = [
     "Lives",
     "Lockstep",
     "Reading",
+    "Routing",
     "Served",
     "Sink",
     "StepLog",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,12 @@ class Attempts:
     """Which request of its seed each attempt belongs to, from 0; ``None``: every attempt is a request of its own."""
     attempt_of: Ints | None = None
     """Number of each attempt at its request, from 0; ``None`` likewise."""
+    admitted_s: Floats = field(default_factory=lambda: np.empty(0))
+    """Start of the last admission before the first token; empty, as the next two, unless asked for (``Waits``)."""
+    stalled_s: Floats = field(default_factory=lambda: np.empty(0))
+    """Seconds by which others' prompts stalled it after its first token."""
+    preempted_s: Floats = field(default_factory=lambda: np.empty(0))
+    """Seconds from losing its KV to its next token, after the first."""
 
     @property
     def seeds(self) -> int:

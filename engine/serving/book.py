@@ -11,6 +11,7 @@ from .lanes import Floats, Ints, Lanes, Served
 
 if TYPE_CHECKING:
     from .spending import Spending
+    from .waits import Waits
 
 
 _ROOM = (
@@ -154,7 +155,7 @@ class Book:
                 request, now = request[~late], now[~late]
         self.finish[request] = now
 
-    def served(self, refused: NDArray[np.int8], asked: Ints, spending: Spending | None) -> Served:
+    def served(self, refused: NDArray[np.int8], asked: Ints, spending: Spending | None, waits: Waits | None) -> Served:
         """Everything that happened."""
         none = (np.empty(0), np.empty(0), np.empty(0, np.int32))
         gap, gap_end, gap_lane = (np.concatenate(column) for column in zip(*self.stalls or [none], strict=True))
@@ -173,4 +174,5 @@ class Book:
             stall_gap_end_s=gap_end,
             stall_gap_lane=gap_lane,
             asked=asked,
+            waits=None if waits is None else (waits.admitted, waits.stalled, waits.preempted),
         )

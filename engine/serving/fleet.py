@@ -48,6 +48,8 @@ class Fleet:
     codel: tuple[float, float] | None = None
     """Target and interval, seconds."""
     lifo_after_s: float | None = None
+    keep_waits: bool = False
+    """Whether attempts say what kept them from going on."""
 
     @property
     def drops(self) -> bool:

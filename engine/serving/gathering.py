@@ -41,6 +41,7 @@ class Gathering:
         self.reason = np.zeros(n, np.int8)
         self.preemptions = np.zeros(n, np.int32)
         self.last_token, self.stall_gap = np.zeros((2, n))
+        self.waits = np.zeros((3, n)) if fleet.keep_waits else np.empty((3, 0))
         self.request: Ints | None = None  # where an attempt isn't a request of its own: which request of its seed,
         self.attempt: Ints | None = None  # and which attempt at it
 
@@ -74,6 +75,8 @@ class Gathering:
         if served.spent_s.size:
             self.spent_tokens[entry] = served.spent_tokens[at]
             self.spent_s[entry] = served.spent_s[at]
+        if served.waits is not None:
+            self.waits[:, entry] = [column[at] for column in served.waits]
         if served.refused.size:
             reason = served.refused[at]
             self.refuse(entry[reason > 0], reason[reason > 0])
@@ -113,6 +116,7 @@ class Gathering:
             reserve_output_tokens=b.reserve_output_tokens,
             batch_wait_s=b.batch_wait_s,
             keep_account=fleet.deadlines.while_waiting < np.inf,
+            keep_waits=fleet.keep_waits,
             **more,
         )
 
@@ -125,7 +129,7 @@ class Gathering:
             self.seed_start, self.arrival, self.prompt, self.output, self.cached, self.class_id, self.priority,
             self.class_names, self.replica, self.scheduled, self.first, self.finish, dropped, self.state, self.reason,
             self.preemptions, self.last_token, self.stall_gap, self.spent_tokens, self.spent_s, self.request,
-            self.attempt,
+            self.attempt, *self.waits,
         )  # fmt: skip
 
     def _judge_deadlines(self) -> None:

@@ -124,6 +124,8 @@ class Lanes:
     """Requests that come later; the flat arrays are then empty room."""
     keep_account: bool = False
     """Whether to say what each request cost, though no deadline makes the server drop any."""
+    keep_waits: bool = False
+    """Whether to say what kept each request from going on."""
 
     @property
     def count(self) -> int:
@@ -214,3 +216,6 @@ class Served:
     """(m,): its lane."""
     asked: Ints
     """Flat, with a closed loop: which of the loop's requests each number stood for, -1 for none; else empty."""
+    waits: tuple[Floats, Floats, Floats] | None = None
+    """Flat, where asked for: start of the last admission before the first token; seconds that others' prompts stalled
+    each after it; seconds lost by preemptions after it."""

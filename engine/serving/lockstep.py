@@ -77,7 +77,7 @@ class Lockstep:
         queue = self.queue
         refused = queue.refused if isinstance(queue, CheckedQueue) else np.empty(0, np.int8)
         asked = queue.asked if isinstance(queue, ClosedQueue) else np.empty(0, np.int64)
-        return self.book.served(refused, asked, self.policy.spending)
+        return self.book.served(refused, asked, self.policy.spending, self.policy.waits)
 
     def _wake(self) -> bool:
         """Look at the queues; idle lanes go to their next arrival; ended lanes are dropped. False when none is left."""
@@ -98,7 +98,7 @@ class Lockstep:
             alive = s.t < s.hz
             if np.count_nonzero(alive) == alive.size:
                 return True
-            for watcher in (self.policy.spending, self.patience):
+            for watcher in (self.policy.spending, self.policy.waits, self.patience):
                 if watcher is not None:
                     watcher.keep(alive)
             for part in (self.policy, queue, self.kv, s):
@@ -154,6 +154,8 @@ class Lockstep:
         self.log.add(s.lane, s.t, d, slope, k, decoding, worked, tokens, s.held, limit, *more)
         if isinstance(queue, CheckedQueue) and queue.shedding is not None:
             queue.shedding.watch(w, limit, s.t, d, slope, k)
+        if self.policy.waits is not None:
+            self.policy.waits.advance(w, d, slope, k)
         queue.arrive(t1)
         self._deliver(w, t1, k, tokens)
 
@@ -178,7 +180,7 @@ class Lockstep:
 
     def _deliver(self, w: Work, t1: Floats, k: Ints, tokens: Ints) -> None:
         """``k`` steps have passed and it is ``t1``: contexts have grown, prompts and answers are finished."""
-        s, spending = self.s, self.policy.spending
+        s, spending, waits = self.s, self.policy.spending, self.policy.waits
         if spending is not None:
             spending.advance(w, t1 - s.t, tokens, k)
         s.t = t1
@@ -192,6 +194,8 @@ class Lockstep:
                 joined, request = (np.concatenate(column) for column in zip(*w.joins, strict=True))
             if spending is not None:
                 spending.begin(joined, request)
+            if waits is not None:
+                waits.begin(joined, request)
             np.add.at(s.ctx, joined, self.book.prompt_done(request, t1.take(joined), joined, s.lane))
             self.queue.started(joined, request)
         i = (s.next_key <= s.step).nonzero()[0]
@@ -217,6 +221,8 @@ class Lockstep:
         s.ctx[i] -= book.prompt.take(request) + output - 1
         if self.policy.spending is not None:
             self.policy.spending.stop(i, request)
+        if self.policy.waits is not None:
+            self.policy.waits.stop(i, request)
         self.policy.free(i, request, output)
         s.remove(i, column)
         return i[s.next_key.take(i) <= s.step.take(i)]

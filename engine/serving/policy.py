@@ -11,6 +11,7 @@ from .lanes import Bools, Floats, Ints, Lanes
 from .queue import Queue
 from .spending import Spending
 from .state import LaneState
+from .waits import Waits
 from .work import Work
 
 MAX_NUM_SEQS, KV, TOKEN_BUDGET = np.int8(1), np.int8(2), np.int8(3)
@@ -25,6 +26,7 @@ class Policy:
         self.s, self.book, self.queue, self.kv = state, book, queue, kv
         self.has_pairs = bool(lanes.prefill_pair_s.any())
         self.spending = Spending(state, book) if lanes.deadlines.while_waiting < np.inf or lanes.keep_account else None
+        self.waits = Waits(lanes, state, book) if lanes.keep_waits else None
 
     def _work(self, n: Ints) -> Work:
         return Work(n, reads=None if self.spending is None else [])
@@ -88,6 +90,8 @@ class Policy:
         c = w.open()
         if w.reads is not None:
             w.reads.append((i, request, q))
+        if self.waits is not None:
+            self.waits.admit(i, request)
         c.q[i] = c.q.take(i) + q
         c.count[i] = c.count.take(i) + 1
         c.k_max[i] = 1
@@ -118,6 +122,8 @@ class Policy:
         s.ctx[i] -= book.prompt[request] + out - 1
         if self.spending is not None:
             self.spending.stop(i, request)
+        if self.waits is not None:
+            self.waits.preempt(i, request)
         s.remove(i, column)
         w.n[i] -= 1
         self.queue.push_front(i, request)

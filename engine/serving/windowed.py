@@ -29,8 +29,9 @@ class Windowed(Lockstep):
         self.until: Floats = np.zeros(lanes.count)
         self.busy_s: Floats = np.zeros(lanes.count)
         """Seconds spent in steps so far, up to the boundary at which each lane stands."""
-        if self.policy.spending is not None:
-            self.queue.numbers.on_growth.append(self.policy.spending.grow)
+        for keeper in (self.policy.spending, self.policy.waits):
+            if keeper is not None:
+                self.queue.numbers.on_growth.append(keeper.grow)
 
     def run_to(self, until: Floats) -> None:
         """Go on to the first boundary at or after ``until`` (lanes,), seconds; what was fed comes before it."""

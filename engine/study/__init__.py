@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from .capacity import capacity_rps, forget_capacities, remember_capacity
+from .interference import LONG_PROMPT, Interference, interference
+from .load import LoadCurve, load_curve
 from .promise import Fewest, Trial, fewest_replicas
+from .reading import Read, cached_shares, chunk_sizes, with_cached, with_chunks
 from .recorded_runs import SIDES, RecordedRun, recorded_runs
 from .refusing import Tried, Way, try_way, ways
 from .rules import RULES, RuleName, RuleOutcome, rule_outcome
@@ -12,9 +15,13 @@ from .spare import Spare, spare
 from .suggest import Suggestion, suggest
 
 __all__ = [
+    "LONG_PROMPT",
     "RULES",
     "SIDES",
     "Fewest",
+    "Interference",
+    "LoadCurve",
+    "Read",
     "RecordedRun",
     "RuleName",
     "RuleOutcome",
@@ -23,9 +30,13 @@ __all__ = [
     "Trial",
     "Tried",
     "Way",
+    "cached_shares",
     "capacity_rps",
+    "chunk_sizes",
     "fewest_replicas",
     "forget_capacities",
+    "interference",
+    "load_curve",
     "recorded_runs",
     "remember_capacity",
     "rule_outcome",
@@ -34,4 +45,6 @@ __all__ = [
     "suggest",
     "try_way",
     "ways",
+    "with_cached",
+    "with_chunks",
 ]

@@ -21,18 +21,20 @@ KEEP_STEPS_OF = 300_000
 """Requests up to which a run's steps are kept for its tables; those of a larger run are made again when asked for."""
 
 
-def simulate(s: Scenario, trace: Trace | None = None, *, requests_per_lane: int | None = None) -> Result:
+def simulate(
+    s: Scenario, trace: Trace | None = None, *, requests_per_lane: int | None = None, waits: bool = False
+) -> Result:
     """Run a scenario; deterministic in (scenario, trace) but for ``wall_s``.
 
     ``trace`` is the content of ``traffic.trace.source`` when the process is ``trace``. ``requests_per_lane`` makes a
     quick first answer: each seed stops after that many requests a replica, with its horizon cut there; the result's
-    notes say so.
+    notes say so. ``waits`` keeps what ``outcome.where`` takes apart; nothing else changes.
 
     Raises ``ScenarioError`` when the model doesn't fit its hardware or the warm-up outlasts a trace without horizon,
     and ``TraceError`` when the trace is missing.
     """
     started = time.perf_counter()
-    load = _closed(s) if s.traffic.process == "closed" else _open(s, trace, requests_per_lane)
+    load = _closed(s, waits) if s.traffic.process == "closed" else _open(s, trace, requests_per_lane, waits)
     s = load.scenario
     meter = Meter(s.run.seeds, load.places, s.run.warmup_s, s.run.horizon_s)
     kept: list[StepLog] = []
@@ -73,7 +75,7 @@ class _Load:
     notes: tuple[str, ...]
 
 
-def _open(s: Scenario, trace: Trace | None, requests_per_lane: int | None) -> _Load:
+def _open(s: Scenario, trace: Trace | None, requests_per_lane: int | None, waits: bool) -> _Load:
     """Requests that come whatever becomes of those before them."""
     requests = [generate(s.traffic, s.run, s.run.seed + i, trace) for i in range(s.run.seeds)]
     model = replica_model(s, prompts_at_once(s.batching, requests))
@@ -81,21 +83,21 @@ def _open(s: Scenario, trace: Trace | None, requests_per_lane: int | None) -> _L
     if requests_per_lane is not None:
         s, requests, cut = _shorten(s, requests, requests_per_lane * s.fleet.replicas)
         notes.extend(cut)
-    fleet, seed = Fleet.of(s, model), s.run.seed
+    fleet, seed = replace(Fleet.of(s, model), keep_waits=waits), s.run.seed
     total = sum(r.arrival_s.size for r in requests)
     return _Load(s, model, lambda sink: run_fleet(fleet, requests, seed, sink), fleet.places, total, tuple(notes))
 
 
-def _closed(s: Scenario) -> _Load:
+def _closed(s: Scenario, waits: bool) -> _Load:
     """Users who ask again when they have their answer."""
     token_s = float(replica_model(s).base[1:].min())  # a step makes one token of an answer at most
     client, admission = s.traffic.client, s.admission
-    waits = (client.timeout_s, client.ttft_timeout_s, admission.queue_timeout_s)
+    patience = (client.timeout_s, client.ttft_timeout_s, admission.queue_timeout_s)
     # Somebody who is refused is through at once but for the wait before asking again.
-    shortest = min([client.backoff_s, *(wait for wait in waits if wait is not None)])
+    shortest = min([client.backoff_s, *(wait for wait in patience if wait is not None)])
     people = [users(s.traffic, s.run, s.run.seed + i, token_s, shortest) for i in range(s.run.seeds)]
     model = replica_model(s, prompts_at_once(s.batching, people))
-    fleet = Fleet.of(s, model)
+    fleet = replace(Fleet.of(s, model), keep_waits=waits)
     total = sum(int(u.start[-1]) for u in people)
     return _Load(s, model, lambda sink: run_users(fleet, people, client.backoff_s, sink), fleet.places, total, ())
 

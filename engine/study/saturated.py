@@ -33,10 +33,10 @@ def completion_rate(s: Scenario, model: ReplicaModel, trace: Trace | None) -> fl
 
     Output tokens per second, divided by the mean length of an answer. ``trace`` is the mix when it is given.
     """
-    pool = _pool(s, model, trace)
+    pool = mix(s, model, trace)
     if not len(pool):
         return None
-    seats = _seats(s.batching, model, pool)
+    seats = seats_of(s.batching, model, pool)
     turns = -(-_FEWEST // seats)
     lanes = int(np.clip(_ALL_SEATS // seats, 2, 64))
     requests = _saturating(pool, s.batching, lanes, seats, int((turns + 0.5) * seats) + 1)
@@ -51,18 +51,20 @@ def completion_rate(s: Scenario, model: ReplicaModel, trace: Trace | None) -> fl
 
 def group_size(s: Scenario, model: ReplicaModel, trace: Trace | None) -> int | None:
     """About how many requests a replica that always has a queue works on; ``None`` when none of the mix fits."""
-    pool = _pool(s, model, trace)
-    return _seats(s.batching, model, pool) if len(pool) else None
+    pool = mix(s, model, trace)
+    return seats_of(s.batching, model, pool) if len(pool) else None
 
 
-def _pool(s: Scenario, model: ReplicaModel, trace: Trace | None) -> Requests:
+def mix(s: Scenario, model: ReplicaModel, trace: Trace | None) -> Requests:
     """Requests of the scenario's mix that fit the replica; their times don't matter.
 
     All of a trace, whatever the horizon; lengths that grow are those of the whole run.
     """
     traffic, horizon = s.traffic, _LONGEST_S
     if trace is None:
-        traffic = traffic.model_copy(update={"rate_rps": 1.0, "process": "deterministic", "shape": Steady()})
+        alone = traffic.client.model_copy(update={"fan_out": 1})
+        steady = {"rate_rps": 1.0, "process": "deterministic", "shape": Steady(), "client": alone}
+        traffic = traffic.model_copy(update=steady)
         horizon = float(_POOL)
     elif traffic.growth is not None and s.run.horizon_s is not None:
         horizon = s.run.horizon_s
@@ -94,7 +96,7 @@ def _pick(r: Requests, rows: Ints, read: Ints, written: Ints) -> Requests:
     )
 
 
-def _seats(batching: Batching, model: ReplicaModel, pool: Requests) -> int:
+def seats_of(batching: Batching, model: ReplicaModel, pool: Requests) -> int:
     """About how many requests a saturated replica works on: what seats, KV and token budget allow on average.
 
     A request met in the middle of its work is more likely a long one, so lengths count by their answers' tokens.

@@ -144,6 +144,10 @@ class Row:
     reason: str | None = None
     preemptions: int = 0
     token_times: list[float] = field(default_factory=list)
+    admitted_s: float | None = None  # start of the last admission before the first token
+    stalled_s: float = 0.0  # what others' prompts added to the steps in which it wrote or stood still
+    preempted_s: float = 0.0  # from losing its KV to its next token
+    lost_at_s: float | None = None  # when it lost its KV, until it has its next token
 
     @property
     def gaps(self) -> list[float]:

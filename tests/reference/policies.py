@@ -36,12 +36,12 @@ class Work:
         return sum(tokens for _, tokens in self.chunks)
 
 
-def make_room(replica: Replica, plan: Callable[[], Work]) -> Work:
+def make_room(replica: Replica, now: float, plan: Callable[[], Work]) -> Work:
     """The planned work, planned again after each preemption, until its tokens fit into the KV memory."""
     preempted = False
     work = plan()
     while overflows(replica.setup, replica.running, work.n + work.q):
-        replica.preempt(victim([job for job in replica.running if not job.done]))
+        replica.preempt(victim([job for job in replica.running if not job.done]), now)
         preempted = True
         work = plan()
     work.preempted = preempted
@@ -60,7 +60,7 @@ def chunked(replica: Replica, now: float) -> Work | None:
             work.chunks.append((job, min(job.prefill_left, budget - work.n)))
         return work
 
-    work = make_room(replica, continuing)
+    work = make_room(replica, now, continuing)
     if not work.preempted:
         while (
             len(replica.waiting) > 0
@@ -97,7 +97,7 @@ def prefill_first(replica: Replica, now: float) -> Work | None:
         work.chunks.append((job, job.size))
     if work.chunks:
         return work
-    work = make_room(replica, lambda: Work(decode=list(replica.running)))
+    work = make_room(replica, now, lambda: Work(decode=list(replica.running)))
     return work if work.decode else None
 
 
@@ -107,7 +107,7 @@ def static(replica: Replica, now: float) -> Work | None:
     When preemption leaves a group without unfinished members, it ends before any step took place; the next group
     is formed at that instant as after any other end, and its step doesn't count as one with a preemption.
     """
-    work = make_room(replica, lambda: Work(decode=[job for job in replica.running if not job.done]))
+    work = make_room(replica, now, lambda: Work(decode=[job for job in replica.running if not job.done]))
     if work.decode:
         return work
     replica.running.clear()  # the group has ended: its slots and KV are free

@@ -82,6 +82,9 @@ class Replica:
     def _token(self, job: Job, now: float) -> None:
         job.generated += 1
         job.row.token_times.append(now)
+        if job.row.lost_at_s is not None:
+            job.row.preempted_s += now - job.row.lost_at_s
+            job.row.lost_at_s = None
         if job.row.first_token_s is None:
             job.row.first_token_s = now
         if job.generated == job.output:
@@ -173,26 +176,29 @@ class Replica:
         self.admissions += 1
         if job.row.scheduled_s is None:
             job.row.scheduled_s = now
+        if job.row.first_token_s is None:
+            job.row.admitted_s = now
 
-    def preempt(self, job: Job) -> None:
+    def preempt(self, job: Job, now: float) -> None:
         """Take a running request's slot and KV away; it waits before its class and will prefill again."""
         self.running.remove(job)
         job.held = 0
+        if job.decoding:
+            job.row.lost_at_s = now
         job.decoding = False
         job.row.preemptions += 1
         self.waiting.return_to_front(job)
 
     def _record(self, work: Work, now: float) -> Step:
         """The step's sizes and its end: D = base[T] + seq_s R + kv_token_s C + prefill_pair_s A."""
-        setup = self.setup
         tokens = work.n + work.q
         requests = len(work.decode) + len(work.chunks)
         context = sum(job.context for job in work.decode) + sum(job.context for job, _ in work.chunks)
         pairs = sum(q * job.context + q * (q + 1) // 2 for job, q in work.chunks)
-        base = setup.base(tokens) if callable(setup.base) else setup.base[tokens]
-        duration = base + setup.seq_s * requests + setup.kv_token_s * context + setup.prefill_pair_s * pairs
+        duration = self._lasts(tokens, requests, context, pairs)
         if duration <= 0:
             raise ValueError(f"base: a step of {tokens} tokens lasts {duration} s")
+        self._stall(work, duration)
         refills = sum(1 for job, q in work.chunks if job.generated > 0 and job.held + q == job.size)
         return Step(
             start=now,
@@ -208,6 +214,20 @@ class Replica:
             kv_held_at_start=kv.held(self.running),
             limited_by=self._limited_by(work, now),
         )
+
+    def _lasts(self, tokens: int, requests: int, context: int, pairs: int) -> float:
+        setup = self.setup
+        base = setup.base(tokens) if callable(setup.base) else setup.base[tokens]
+        return base + setup.seq_s * requests + setup.kv_token_s * context + setup.prefill_pair_s * pairs
+
+    def _stall(self, work: Work, duration: float) -> None:
+        """Count what the prompts read in a step add to it, for each that writes in it or stands still."""
+        if not work.chunks:
+            return
+        alone = self._lasts(work.n, work.n, sum(job.context for job in work.decode), 0) if work.decode else 0.0
+        for job in self.unfinished():
+            if job.decoding:
+                job.row.stalled_s += duration - alone
 
     def _limited_by(self, work: Work, now: float) -> str:
         """What keeps the head of the queue out of this step, judged with the step's final n and q."""

@@ -109,6 +109,16 @@ def test_one_urgency_for_all_is_available() -> None:
             "traffic.client.max_retries: 2 is not available yet; use 0, or another process",
         ),
         (
+            {"process": "closed", "client": {"fan_out": 20}},
+            {},
+            "traffic.client.fan_out: 20 is not available yet; use 1, or a process with a rate_rps",
+        ),
+        (
+            {"process": "trace", "client": {"fan_out": 2}},
+            {},
+            "traffic.client.fan_out: 2 is not available yet; use 1, or a process with a rate_rps",
+        ),
+        (
             {"process": "closed"},
             {"fleet": {"routing": {"policy": "least_kv"}}},
             'fleet.routing.policy: "least_kv" is not available yet; use round_robin or random, or another process',

@@ -112,7 +112,7 @@ def _admission(setup: Setup) -> dict[str, Any]:
 def run_coupled(setup: Setup, cases: Sequence[Sequence[Request]], first_seed: int) -> tuple[FleetRun, StepLog]:
     """Serve several lists of requests, each in order of arrival, as the seeds of one run."""
     model = model_of(setup, [r for case in cases for r in case])
-    fleet = replace(Fleet.of(scenario_of(setup), model), horizon_s=setup.horizon_s)
+    fleet = replace(Fleet.of(scenario_of(setup), model), horizon_s=setup.horizon_s, keep_waits=True)
     pieces: list[StepLog] = []
     run = run_fleet(fleet, [requests_of(case)[0] for case in cases], first_seed, pieces.append)
     return run, StepLog.joined(pieces)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from engine import Result, Scenario, simulate
+from engine.outcome.fan_out import fan_out
 from engine.outcome.promises import terms
 from engine.outcome.relief import relief
 from engine.scenario import preset
@@ -82,6 +83,17 @@ def test_a_long_prompt_pauses_everybodys_words_and_smaller_chunks_shorten_the_pa
     pauses = [r.latency["itl"].figures["p999"] for r in (coarse, fine)]
     assert pauses[0] > 2 * pauses[1]
     assert (coarse.attainments[0].met, fine.attainments[0].met) == (False, True)
+
+
+def test_a_pages_median_is_about_a_calls_96th_percentile() -> None:
+    result = run("fan-out")
+    found = fan_out(result)
+    assert found.calls == 20
+    assert found.median_as_call == pytest.approx(0.96, abs=0.006)
+    assert found.median_as_call < 0.5 ** (1 / 20), "exactly 96.6 % for independent calls; these share their queues"
+    assert found.independent_s[0.5][19] > found.action_s[0.5]
+    assert result.attainments[0].met, "19 calls in 20 are in time"
+    assert found.action_s[0.5] > result.scenario.slo[0].threshold_s, "half of the pages aren't"
 
 
 def served_in_time(result: Result, from_s: float, width_s: float = 30.0) -> np.ndarray:

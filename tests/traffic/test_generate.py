@@ -87,6 +87,29 @@ def test_another_rate_brings_the_same_people_sooner() -> None:
     assert np.array_equal(slow.class_id, fast.class_id)
 
 
+def test_calls_of_an_action_come_together_and_change_nothing_else() -> None:
+    """20 calls an action at 40 requests a second: the actions are the requests of 2 a second, at the same moments."""
+    alone, many = generate(mixed(rate_rps=2.0), run(500.0), 3), mixed(rate_rps=40.0, client={"fan_out": 20})
+    together = generate(many, run(500.0), 3)
+    assert len(together) == 20 * len(alone)
+    assert np.array_equal(together.arrival_s.reshape(-1, 20), np.repeat(alone.arrival_s[:, None], 20, axis=1))
+    plain = generate(mixed(rate_rps=40.0), run(500.0), 3)
+    n = min(len(plain), len(together))
+    assert abs(len(plain) / len(together) - 1) < 0.1, "as many requests"
+    for name in ("prompt_tokens", "output_tokens", "class_id", "cached_prefix_tokens"):
+        assert np.array_equal(getattr(plain, name)[:n], getattr(together, name)[:n]), "each draws its own lengths"
+
+
+@pytest.mark.parametrize("process", PROCESSES)
+@pytest.mark.parametrize("kind", SHAPES)
+def test_every_process_and_shape_brings_whole_actions(process: str, kind: str) -> None:
+    settings = {"process": process, "shape": {"kind": kind}, "rate_rps": 10.0}
+    r = generate(mixed(**settings, client={"fan_out": 7}), run(400.0), 1)
+    assert len(r) > 1000
+    assert (np.ptp(r.arrival_s.reshape(-1, 7), axis=1) == 0).all()
+    assert (np.diff(r.arrival_s) >= 0).all()
+
+
 def test_prompt_and_answer_lengths_are_independent() -> None:
     classes = [{"prompt_tokens": LOGNORMAL, "output_tokens": LOGNORMAL}]
     r = generate(mixed(classes=classes), run(2000.0), 3)

@@ -11,7 +11,17 @@ from engine.scenario.errors import ScenarioError, sentence, show
 from engine.scenario.scenario import Scenario
 
 FIRST = "monday"  # what opens without a link
-_STORIES = ("average-lies", "one-read", "wordy", "long-prompt", "say-no", "nine-minutes", "promise", "retry-storm")
+_STORIES = (
+    "average-lies",
+    "one-read",
+    "wordy",
+    "long-prompt",
+    "fan-out",
+    "say-no",
+    "nine-minutes",
+    "promise",
+    "retry-storm",
+)
 _ORDER = (FIRST, *_STORIES)  # of the gallery; others follow by name
 
 

@@ -127,7 +127,8 @@ class Client(Section):
         high=1000,
         step=1,
         usual=(1, 50),
-        help="A user's action issues this many requests together and ends with the slowest.",
+        help="A user's action issues this many requests together and ends with the slowest; requests per second stay "
+        "what they are.",
         why="one question, one call",
     )
     network_rtt_s: float = param(

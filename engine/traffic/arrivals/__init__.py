@@ -60,17 +60,21 @@ def unit_arrivals(rng: np.random.Generator, count: int, traffic: Traffic, after:
 def arrival_times(traffic: Traffic, horizon_s: float, seed: int) -> NDArray[np.float64]:
     """Return one seed's arrival times in [0, horizon_s), in seconds, never decreasing.
 
+    The process is that of users' actions: with `client.fan_out` n they come at 1/n of the rate, and each time is that
+    of n requests. So a larger fan-out stretches the same arrivals and leaves the rate of requests as it is.
+
     Raises `ScenarioError` where a seed's states bring more requests than a run may have.
     """
     curve = shapes.curve(traffic.shape, horizon_s)
     if traffic.process in MODULATIONS:
         curve = MODULATIONS[traffic.process](curve, traffic, horizon_s, seed)
-    rate = traffic.rate_rps
+    calls = traffic.client.fan_out
+    rate = traffic.rate_rps / calls
     expected = rate * float(curve.integral(np.asarray(horizon_s)))
     if not expected > 0.0:
         return np.empty(0, dtype=np.float64)
-    if expected > MOST_REQUESTS:
-        _refuse(traffic, expected, seed)
+    if expected * calls > MOST_REQUESTS:
+        _refuse(traffic, expected * calls, seed)
     rng = streams.stream(seed, streams.ARRIVALS)
     # Four standard deviations of a Poisson count: a second chunk is rare, and costs nothing but time when needed.
     count = int(expected + 4.0 * expected**0.5) + 8
@@ -87,7 +91,8 @@ def arrival_times(traffic: Traffic, horizon_s: float, seed: int) -> NDArray[np.f
         count = count // 8 + 8
     arrivals = np.concatenate(chunks)
     # Rounding in the inverse may swap neighbours that are an ulp apart; the order is what the engine relies on.
-    return arrivals if curve.identity else np.maximum.accumulate(arrivals)
+    arrivals = arrivals if curve.identity else np.maximum.accumulate(arrivals)
+    return arrivals if calls == 1 else np.repeat(arrivals, calls)
 
 
 def _refuse(traffic: Traffic, expected: float, seed: int) -> NoReturn:
