@@ -12,7 +12,11 @@ if __name__ == "__main__":  # a worker process imports its parent's main script 
                 st.Page("pages/start.py", title="Will it hold?", url_path="home", default=True),
                 st.Page("pages/start.py", title="Will it hold?", url_path="start", visibility="hidden"),
             ],
-            "Understand": [st.Page("pages/waiting.py", title="Who waits", url_path="waiting")],
+            "Understand": [
+                st.Page("pages/traffic.py", title="What arrives", url_path="traffic"),
+                st.Page("pages/batching.py", title="Who shares the reading", url_path="batching"),
+                st.Page("pages/waiting.py", title="Who waits", url_path="waiting"),
+            ],
             "Decide": [
                 st.Page("pages/overload.py", title="When to say no", url_path="overload"),
                 st.Page("pages/scaling.py", title="When help arrives", url_path="scaling"),

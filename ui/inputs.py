@@ -40,12 +40,14 @@ def slider(control: Control) -> None:
 
 
 def _follow_slider(key: str, whole: bool) -> None:
-    position = st.session_state[session.slider_key(key)]
+    position = st.session_state.get(session.slider_key(key))
+    if position is None:  # a button of the same run took the control away
+        return
     st.session_state[key] = int(position) if whole else float(position)
 
 
 def _follow_box(control: Control) -> None:
-    if control.stops:
+    if control.stops and control.key in st.session_state:
         st.session_state[session.slider_key(control.key)] = control.nearest_stop(float(st.session_state[control.key]))
 
 

@@ -73,6 +73,11 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
 }
 """What the expander shows, column by column."""
+ARRIVALS: dict[str, tuple[str, ...]] = {
+    "mmpp": ("traffic.mmpp.burst_ratio", "traffic.mmpp.burst_fraction", "traffic.mmpp.mean_burst_s"),
+    "trace": ("traffic.trace.speed", "traffic.trace.resample", "traffic.trace.block_s"),
+}
+"""What the traffic page shows on top, by the process that it has a meaning for."""
 
 _NAMES = {
     RATE_LIMIT: "rate_limit",
@@ -92,6 +97,7 @@ def settings(base: Scenario) -> dict[str, Control]:
     paths = [path for group in GROUPS.values() for path in group if describe(path).available]
     if base.traffic.process in ("trace", "closed"):  # which say themselves what comes when
         paths.remove(FAN_OUT)
+    paths += ARRIVALS.get(base.traffic.process, ())
     return {path: _SPECIAL.get(path, _setting)(path, base) for path in paths}
 
 

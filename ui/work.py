@@ -14,19 +14,23 @@ from engine.outcome.where import Where, where
 from engine.scenario import Scenario
 from engine.study import (
     Fewest,
+    Grouped,
     LoadCurve,
     Read,
     RuleName,
     RuleOutcome,
+    Sized,
     Spare,
     Suggestion,
     Tried,
     Way,
     fewest_replicas,
+    grouped,
     load_curve,
     remember_capacity,
     rule_outcome,
     simulate,
+    sized,
     spare,
     suggest,
     try_way,
@@ -34,7 +38,7 @@ from engine.study import (
     with_cached,
     with_chunks,
 )
-from engine.traffic import Trace
+from engine.traffic import Fit, Trace, fit
 
 REQUESTS_PER_LANE = 200
 """Of a first answer: a run's time follows the requests of a replica, hardly the number of replicas and repetitions."""
@@ -108,6 +112,21 @@ def chunked(scenario: Scenario, tokens: int, trace: Trace | None = None) -> Read
 def cached(scenario: Scenario, share: float) -> Read:
     """A share of every prompt cached. Raises `ScenarioError`."""
     return with_cached(scenario, share)
+
+
+def grouped_of(scenario: Scenario, trace: Trace | None = None) -> Grouped:
+    """The groups over the run, and both ways of grouping. Raises `ScenarioError` and `TraceError`."""
+    return grouped(scenario, trace)
+
+
+def sized_of(scenario: Scenario, trace: Trace | None = None) -> Sized | None:
+    """Fleets sized for the average and for the worst minute. Raises `ScenarioError` and `TraceError`."""
+    return sized(scenario, trace)
+
+
+def fit_of(trace: Trace) -> Fit | None:
+    """A process and lengths that resemble a trace."""
+    return fit(trace)
 
 
 def beginning_s(scenario: Scenario, trace: Trace | None = None) -> float:

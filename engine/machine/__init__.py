@@ -24,7 +24,8 @@ from engine.machine.replica import (
     replica_model,
     step_terms,
 )
-from engine.machine.steptime import Term, step_parts
+from engine.machine.sharing import Sharing, room, seats, sharing
+from engine.machine.steptime import Name, Term, step_parts
 from engine.machine.worked import Step, Worked, worked_example
 
 __all__ = [
@@ -32,9 +33,11 @@ __all__ = [
     "Deployment",
     "Evidence",
     "Memory",
+    "Name",
     "Off",
     "Published",
     "ReplicaModel",
+    "Sharing",
     "Step",
     "StepTimeError",
     "Term",
@@ -59,7 +62,10 @@ __all__ = [
     "replica_model",
     "resolve_accelerator",
     "resolve_model",
+    "room",
     "scale_from_measurement",
+    "seats",
+    "sharing",
     "step_parts",
     "step_terms",
     "step_time_error",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from .arriving import SHARES, Arriving, Joint, Lengths, arriving
 from .cost import Cost, cost
 from .course import bins_of
+from .grouping import GroupCourse, group_course
+from .inflight import InFlight, kv_in_flight
 from .lag import demand
 from .meter import Meter
 from .objectives import Attainment, Scored, attain, score
@@ -16,9 +19,15 @@ from .usage import Usage
 
 __all__ = [
     "QUANTILES",
+    "SHARES",
+    "Arriving",
     "Attainment",
     "Cost",
     "Fates",
+    "GroupCourse",
+    "InFlight",
+    "Joint",
+    "Lengths",
     "Meter",
     "Overload",
     "Relief",
@@ -26,12 +35,15 @@ __all__ = [
     "Scored",
     "Spread",
     "Usage",
+    "arriving",
     "attain",
     "bin_width",
     "bins_of",
     "cost",
     "demand",
+    "group_course",
     "half_width",
+    "kv_in_flight",
     "overload",
     "quantile",
     "relief",

@@ -11,6 +11,7 @@ from engine.machine import step_time_error
 from engine.scenario import Objective, Scenario
 from engine.serving import REASONS, REJECTED
 
+from .arriving import Arriving, arriving
 from .busiest import Busiest, busiest
 from .course import Arrivals, Latencies, Refusals, arrivals, bins_of, latencies, refusals
 from .fan_out import FanOut, fan_out
@@ -86,6 +87,7 @@ class Story:
     """When help arrived; ``None`` without an autoscaler."""
     terms: Terms | None
     """What the terms of the first promise do; ``None`` without one."""
+    arriving: Arriving
     summary: dict[str, Any]
     fan_out: FanOut | None = None
     """Calls and actions; ``None`` where every call is an action of its own."""
@@ -121,6 +123,7 @@ def story(result: Result, asked: Scenario | None = None) -> Story:
         overload=overload(result, bins),
         relief=relief(result),
         terms=terms(result),
+        arriving=arriving(result),
         summary=result.summary(),
         fan_out=fan_out(result) if result.scenario.traffic.client.fan_out > 1 else None,
         doubt=_doubt(result, promise, rate, arrived.capacity_rps),

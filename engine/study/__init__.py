@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from .capacity import capacity_rps, forget_capacities, remember_capacity
+from .group import Cap, Group, Record, group, in_flight
+from .grouped import Grouped, Served, grouped
 from .interference import LONG_PROMPT, Interference, interference
 from .load import LoadCurve, load_curve
 from .promise import Fewest, Trial, fewest_replicas
@@ -11,6 +13,7 @@ from .recorded_runs import SIDES, RecordedRun, recorded_runs
 from .refusing import Tried, Way, try_way, ways
 from .rules import RULES, RuleName, RuleOutcome, rule_outcome
 from .run import simulate
+from .sized import Sized, SizedFleet, sized
 from .spare import Spare, spare
 from .suggest import Suggestion, suggest
 
@@ -18,13 +21,20 @@ __all__ = [
     "LONG_PROMPT",
     "RULES",
     "SIDES",
+    "Cap",
     "Fewest",
+    "Group",
+    "Grouped",
     "Interference",
     "LoadCurve",
     "Read",
+    "Record",
     "RecordedRun",
     "RuleName",
     "RuleOutcome",
+    "Served",
+    "Sized",
+    "SizedFleet",
     "Spare",
     "Suggestion",
     "Trial",
@@ -35,12 +45,16 @@ __all__ = [
     "chunk_sizes",
     "fewest_replicas",
     "forget_capacities",
+    "group",
+    "grouped",
+    "in_flight",
     "interference",
     "load_curve",
     "recorded_runs",
     "remember_capacity",
     "rule_outcome",
     "simulate",
+    "sized",
     "spare",
     "suggest",
     "try_way",

@@ -96,16 +96,22 @@ def _pick(r: Requests, rows: Ints, read: Ints, written: Ints) -> Requests:
     )
 
 
-def seats_of(batching: Batching, model: ReplicaModel, pool: Requests) -> int:
-    """About how many requests a saturated replica works on: what seats, KV and token budget allow on average.
+def held_tokens(batching: Batching, pool: Requests) -> float:
+    """Mean tokens of KV that a conversation of the mix takes while it is written.
 
-    A request met in the middle of its work is more likely a long one, so lengths count by their answers' tokens.
+    Its whole size when that is reserved, else prompt and half of the answer. One met in the middle of its work is more
+    likely a long one, so lengths count by their answers' tokens.
     """
     own, output = (pool.prompt_tokens - pool.cached_prefix_tokens).astype(np.float64), pool.output_tokens
-    held = own + (output if batching.kv_policy == "reserve" else output / 2)
+    return float(np.average(own + (output if batching.kv_policy == "reserve" else output / 2), weights=output))
+
+
+def seats_of(batching: Batching, model: ReplicaModel, pool: Requests) -> int:
+    """About how many requests a saturated replica works on: what seats, KV and token budget allow on average."""
+    own, output = (pool.prompt_tokens - pool.cached_prefix_tokens).astype(np.float64), pool.output_tokens
     most = float(min(batching.max_num_seqs, _MOST_SEATS))
     if model.kv_capacity_tokens is not None:
-        most = min(most, model.kv_capacity_tokens / float(np.average(held, weights=output)))
+        most = min(most, model.kv_capacity_tokens / held_tokens(batching, pool))
     if batching.policy == "chunked":
         # n decoding requests leave budget - n tokens to prompts, and each prompt is followed by its answer.
         most = min(most, batching.max_num_batched_tokens * float(output.mean() / (own + output).mean()))

@@ -1,0 +1,67 @@
+"""Fleets sized for the average and for the worst minute: simulated in another process, shown when they are there."""
+
+from __future__ import annotations
+
+import time
+
+import streamlit as st
+
+from engine.scenario import Scenario
+from engine.study import Sized
+from engine.traffic import Trace
+from ui import parts, runs, session, traffic_charts, traffic_tables, traffic_words, work
+from ui.runs import Answer
+from ui.words import count
+
+_EVERY_S = 0.5
+_STANDS_S = 0.4
+"""A scenario that is changed sooner isn't worth the work."""
+
+
+def sized_for_the_average(scenario: Scenario, trace: Trace | None, answer: Answer) -> None:
+    """What becomes of a service that is sized for the average."""
+    with st.container(key="sized", gap="small"):
+        st.markdown("#### A service sized for the average")
+        found = runs.shared().known_aside(_key(scenario))
+        if scenario.traffic.process == "closed":
+            st.markdown("Users who wait for their answers bring no more than is served: there is no peak to size for.")
+        elif not answer.final:
+            st.caption("Follows the whole answer.")
+        elif found is None:
+            _to_come(scenario, trace, time.monotonic())
+        elif found.result is None:
+            st.markdown("Nothing arrives, or nothing of it fits on a replica: there is nothing to size.")
+        else:
+            _show(found.result, scenario)
+
+
+def go_on(scenario: Scenario, trace: Trace | None) -> bool:
+    """Ask for it, so that it is worked out; whether it is there."""
+    return runs.shared().aside(_key(scenario), work.sized_of, scenario, trace) is not None
+
+
+def _key(scenario: Scenario) -> str:
+    return f"sized {scenario.token}"
+
+
+@st.fragment(run_every=_EVERY_S)
+def _to_come(scenario: Scenario, trace: Trace | None, since: float) -> None:
+    if time.monotonic() - since > _STANDS_S and go_on(scenario, trace):
+        st.rerun()
+    st.caption(f":material/hourglass_top: Simulating both fleets ({time.monotonic() - since:.0f} s).")
+
+
+def _show(found: Sized, scenario: Scenario) -> None:
+    parts.chart(
+        "sized",
+        traffic_words.sized_sentence(found, scenario),
+        traffic_charts.sized_figure(found, scenario.slo[0].target if scenario.slo else None),
+        lambda: traffic_tables.sized_table(found),
+    )
+    with st.container(horizontal=True, gap="small", key="use-sized"):
+        for what, fleet in (("average", found.average), ("worst", found.worst)):
+            if fleet.replicas != scenario.fleet.replicas and (what == "average" or fleet is not found.average):
+                words = f"Use {count(fleet.replicas, 'replica')}"
+                changes = {"fleet.replicas": fleet.replicas}
+                st.button(words, key=f"size-{what}", on_click=session.change, args=(changes,))
+    st.caption(f"{count(found.runs, 'run')} each, of the whole length, without an autoscaler.")
