@@ -100,8 +100,10 @@ def _controls(current: Current) -> None:
 def _without_an_autoscaler(story: Story, scenario: Scenario, current: Current) -> None:
     """Nobody orders help: what to switch on, and what the fleet does by itself."""
     parts.headline(scaling_words.switched_off(story, scenario))
-    if scenario.traffic.process == "closed":
-        st.markdown("Users who wait for their answers can't be combined with an autoscaler yet. Open another story:")
+    apart = scenario.batching.policy == "disaggregated"
+    if apart or scenario.traffic.process == "closed":
+        who = "Two pools of replicas" if apart else "Users who wait for their answers"
+        st.markdown(f"{who} can't be combined with an autoscaler yet. Open another story:")
         engine_settings(current)
         gallery(current)
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.outcome.story import Story
-from engine.scenario import Admission, Client, Scenario, describe
+from engine.scenario import Admission, Batching, Client, Scenario, describe
 from ui import confidence
 from ui.words import NBSP, count, digits, money, percent, plain, seconds
 
@@ -14,8 +14,8 @@ def assumptions(scenario: Scenario) -> list[str]:
     return [
         f"**Traffic:** {_who(scenario)} arrive {_arrivals(scenario)}. {_lengths(scenario)}"
         f"{_callers(scenario.traffic.client)}",
-        f"**Serving:** {_word('batching.policy', b.policy)}; a step has up to {b.max_num_batched_tokens:,} tokens of "
-        f"up to {b.max_num_seqs:,} conversations; the router takes "
+        f"**Serving:** {_word('batching.policy', b.policy)}{_pools(b)}; a step has up to "
+        f"{b.max_num_batched_tokens:,} tokens of up to {b.max_num_seqs:,} conversations; the router takes "
         f"{_word('fleet.routing.policy', scenario.fleet.routing.policy)}; {_refusing(scenario.admission)}.",
         confidence.assumption(scenario),
         f"**Not modelled:** {_network(scenario)}, failures of machines, what the answers are worth.",
@@ -26,6 +26,19 @@ def _network(scenario: Scenario) -> str:
     if all(objective.measured_at != "client" for objective in scenario.slo):
         return "the network"
     return f"the network but for its round trip of {seconds(scenario.traffic.client.network_rtt_s)} at the client"
+
+
+def _pools(b: Batching) -> str:
+    """What is taken for granted about two pools."""
+    if b.policy != "disaggregated":
+        return ""
+    pools = b.disaggregated
+    reading, writing = (count(many, "replica") for many in (pools.prefill_replicas, pools.decode_replicas))
+    link = f"{digits(pools.transfer_gbps)}{NBSP}Gbit/s and {seconds(pools.transfer_latency_s)}"
+    return (
+        f" ({reading} for prompts, {writing} for answers; each prompt's KV travels alone, at {link}, and room for the "
+        "whole answer is set aside)"
+    )
 
 
 def _word(path: str, value: str) -> str:
@@ -82,7 +95,7 @@ def _length(length: object) -> str:
 def machines(story: Story, scenario: Scenario) -> str:
     """What it runs on, what that costs, how busy it is."""
     chips, device = scenario.parallelism.tp, plain(scenario.hardware.accelerator)
-    low = high = scenario.fleet.replicas
+    low = high = scenario.replicas
     if story.relief is not None:
         low, high = story.relief.fewest_ready, story.relief.most_ready
     many = f"{low} to {count(high, 'replica')}" if low < high else count(high, "replica")

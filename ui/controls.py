@@ -16,6 +16,9 @@ from ui.control import Control, Value, help_of, number, stops, with_value
 from ui.promise_settings import terms
 from ui.settings import settings
 
+POLICY = "batching.policy"
+POOLS = ("batching.disaggregated.prefill_replicas", "batching.disaggregated.decode_replicas")
+"""With two pools their sizes take the place of the number of replicas."""
 _CHIPS = (1, 2, 4, 8, 16)
 _PLAIN = {"ttft": "First word", "e2e": "Last word", "tpot": "Word gap", "max_itl": "Longest gap",
           "queue": "Wait in the queue"}  # fmt: skip
@@ -30,6 +33,7 @@ def controls(base: Scenario) -> dict[str, Control]:
     Remembered: don't change what comes back.
     """
     found = [_model(base), _weights(base), _accelerator(base), _chips(base), number("fleet.replicas", base)]
+    found += [number(pool, base) for pool in POOLS]
     if base.traffic.process not in ("trace", "closed"):
         found.append(number("traffic.rate_rps", base))
     if base.traffic.process == "closed":

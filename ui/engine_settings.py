@@ -6,11 +6,11 @@ from collections.abc import Container
 
 import streamlit as st
 
-from ui.controls import controls
+from ui.controls import POLICY, controls
 from ui.inputs import box, choice
 from ui.own_point import own_point
 from ui.session import Current
-from ui.settings import GROUPS
+from ui.settings import GROUPS, ONLY_WITH
 
 _ACROSS = 4
 
@@ -28,6 +28,11 @@ def engine_settings(current: Current, above: Container[str] = ()) -> None:
             for column, (title, paths) in zip(st.columns(_ACROSS), groups[first : first + _ACROSS], strict=False):
                 with column:
                     st.markdown(f"##### {title}")
-                    for control in (drawn[path] for path in paths if path in drawn):
+                    for control in (drawn[path] for path in paths if path in drawn and _matters(path)):
                         (choice if control.kind == "choice" else box)(control, twin=control.key in above)
     own_point(current)
+
+
+def _matters(path: str) -> bool:
+    """Whether the batching policy that is chosen now looks at a setting."""
+    return ONLY_WITH.get(path) in (None, st.session_state[POLICY])

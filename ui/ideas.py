@@ -17,6 +17,14 @@ def button(s: Suggestion) -> str:
     match s.kind:
         case "replicas":
             return f"Add {count(round(number - float(s.before or 0)), 'replica')}"
+        case "readers":
+            return f"Add {count(round(number - float(s.before or 0)), 'replica')} for prompts"
+        case "writers":
+            return f"Add {count(round(number - float(s.before or 0)), 'replica')} for answers"
+        case "fewer_readers":
+            return f"Remove {count(round(float(s.before or 0) - number), 'replica')} for prompts"
+        case "fewer_writers":
+            return f"Remove {count(round(float(s.before or 0) - number), 'replica')} for answers"
         case "fewer_replicas":
             return f"Remove {count(round(float(s.before or 0) - number), 'replica')}"
         case "answers":

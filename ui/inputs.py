@@ -10,7 +10,7 @@ import streamlit as st
 
 from ui import session
 from ui.control import Control, position
-from ui.controls import burstiness_word
+from ui.controls import POLICY, POOLS, burstiness_word, controls
 
 _BOX_PX = 104
 _ROW_PX = 154
@@ -77,6 +77,20 @@ def _twin(control: Control) -> str:
 def _follow_twin(control: Control) -> None:
     st.session_state[control.key] = st.session_state[f"{control.key} twin"]
     _follow_box(control)
+    _follow_choice(control)
+
+
+def _follow_choice(control: Control) -> None:
+    """Two pools that are chosen share the replicas out that there are, unless they have had sizes before."""
+    several = int(st.session_state["fleet.replicas"])
+    if control.key != POLICY or st.session_state[POLICY] != "disaggregated" or several < 2:
+        return
+    if any(st.session_state[pool] > 1 for pool in POOLS):
+        return
+    drawn = controls(session.state().base)
+    for pool, size in zip(POOLS, (several // 2, several - several // 2), strict=True):
+        st.session_state[pool] = size
+        _follow_box(drawn[pool])
 
 
 def box(control: Control, width: Width = "stretch", hidden: bool = False, twin: bool = False) -> None:
@@ -113,8 +127,8 @@ def choice(control: Control, width: Width = "stretch", twin: bool = False) -> No
         format_func=lambda value: words.get(value, str(value)),
         key=_twin(control) if twin else control.key,
         help=control.help,
-        on_change=_follow_twin if twin else None,
-        args=(control,) if twin else None,
+        on_change=_follow_twin if twin else _follow_choice,
+        args=(control,),
         persist_state="session",
         width=width,
     )

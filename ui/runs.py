@@ -75,7 +75,7 @@ class Runs:
         if answer is not None:
             return answer
         total = work.expected_requests(scenario, trace)
-        beginning = scenario.run.seeds * scenario.fleet.replicas * work.REQUESTS_PER_LANE
+        beginning = scenario.run.seeds * scenario.replicas * work.REQUESTS_PER_LANE
         small = total <= beginning
         if min(total, beginning) > _INLINE or work.rounds(scenario) > _ROUNDS_INLINE:
             work.refuse_unfit(scenario)

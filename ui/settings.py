@@ -26,6 +26,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "batching.max_num_batched_tokens",
         "batching.max_model_len",
         "batching.batch_wait_s",
+        "batching.disaggregated.transfer_gbps",
+        "batching.disaggregated.transfer_latency_s",
     ),
     "Memory": (
         "batching.gpu_memory_utilization",
@@ -78,6 +80,11 @@ ARRIVALS: dict[str, tuple[str, ...]] = {
     "trace": ("traffic.trace.speed", "traffic.trace.resample", "traffic.trace.block_s"),
 }
 """What the traffic page shows on top, by the process that it has a meaning for."""
+
+ONLY_WITH: dict[str, str] = dict.fromkeys(
+    ("batching.disaggregated.transfer_gbps", "batching.disaggregated.transfer_latency_s"), "disaggregated"
+)
+"""Settings that only one batching policy looks at, and which: they are shown with it."""
 
 _NAMES = {
     RATE_LIMIT: "rate_limit",

@@ -171,12 +171,26 @@ def _reasons(story: Story) -> str:
 
 
 def arrivals_sentence(story: Story, scenario: Scenario) -> str:
-    """What to read in arrivals against capacity."""
+    """What to read in arrivals against capacity; with two pools, what each of them can do."""
+    return f"{_against_capacity(story, scenario)}{_by_pool(story)}"
+
+
+def _by_pool(story: Story) -> str:
+    parts = []
+    for name, work in (("prefill", "read the prompts of"), ("decode", "write the answers to")):
+        pool = story.summary.get("pools", {}).get(name, {})
+        if pool.get("capacity_rps"):  # none where nothing fits, or answers are single words
+            most = rate(pool["replicas"] * pool["capacity_rps"])
+            parts.append(f"{count(pool['replicas'], 'replica')} can {work} {most}")
+    return f" {sentence(', '.join(parts))}" if parts else ""
+
+
+def _against_capacity(story: Story, scenario: Scenario) -> str:
     a = story.arrivals
     if a.capacity_rps is None:
         return "No request of this mix fits on a replica, so nothing can be served."
     if scenario.traffic.process == "closed":
-        users, replicas = count(scenario.traffic.closed.users, "user"), count(scenario.fleet.replicas, "replica")
+        users, replicas = count(scenario.traffic.closed.users, "user"), count(scenario.replicas, "replica")
         own = f"{users} who ask again when they have their answer bring {requests(story.offered_rps or 0.0)}"
         more = " The shaded moments bring more." if a.above_s else ""
         return f"**{own}; {replicas} can serve {rate(a.capacity_rps)}.**{more}"
@@ -191,7 +205,7 @@ def arrivals_sentence(story: Story, scenario: Scenario) -> str:
 
 def _what_can_be_served(a: Arrivals, scenario: Scenario) -> str:
     if a.capacity_course_rps is None:
-        return f"what {count(scenario.fleet.replicas, 'replica')} can serve ({rate(a.capacity_rps or 0.0)})"
+        return f"what {count(scenario.replicas, 'replica')} can serve ({rate(a.capacity_rps or 0.0)})"
     low, high = float(np.nanmin(a.capacity_course_rps)), float(np.nanmax(a.capacity_course_rps))
     span = rate(high) if low == high else f"{digits(low, 2)} to {rate(high)}" if low >= 0.5 else f"up to {rate(high)}"
     return f"what the ready replicas can serve ({span})"

@@ -13,6 +13,7 @@ from engine.study import LoadCurve
 from ui import waiting_words
 from ui.charts import (
     BLUE,
+    GREEN,
     ORANGE,
     PURPLE,
     RED,
@@ -28,10 +29,10 @@ from ui.overload_charts import axis, stacked
 from ui.words import NBSP, seconds
 
 COLOURS: dict[Part, str] = {
-    "queue": ORANGE, "frontend": TEXT, "prompt": PURPLE, "answer": BLUE, "stalled": YELLOW, "preempted": RED,
+    "queue": ORANGE, "frontend": TEXT, "prompt": PURPLE, "handover": GREEN, "answer": BLUE, "stalled": YELLOW, "preempted": RED,
 }  # fmt: skip
 PATTERNS: dict[Part, str] = {
-    "queue": "", "frontend": "-", "prompt": "x", "answer": "", "stalled": "/", "preempted": ".",
+    "queue": "", "frontend": "-", "prompt": "x", "handover": "|", "answer": "", "stalled": "/", "preempted": ".",
 }  # fmt: skip
 """A second code beside colour."""
 _ROW_PX, _LEGEND_PX, _AXIS_PX = 38, 58, 48

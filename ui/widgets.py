@@ -9,7 +9,7 @@ from engine.scenario.presets import preset, presets
 from engine.traffic import TraceError
 from ui import session, traces
 from ui.control import Control
-from ui.controls import controls
+from ui.controls import POLICY, POOLS, controls
 from ui.differences import bullets, differences
 from ui.frame import TITLE
 from ui.inputs import pair, slider
@@ -35,7 +35,9 @@ def sidebar(current: Current) -> None:
             st.markdown("##### Machines")
             pair(drawn["model.name"], drawn["model.weight_dtype"])
             pair(drawn["hardware.accelerator"], drawn["parallelism.tp"])
-            slider(drawn["fleet.replicas"])
+            apart = st.session_state[POLICY] == "disaggregated"
+            for key in POOLS if apart else ("fleet.replicas",):
+                slider(drawn[key])
         if "slo.0.threshold_s" in drawn:
             with st.container(gap="small"):
                 st.markdown("##### Promise")

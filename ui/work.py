@@ -131,7 +131,7 @@ def fit_of(trace: Trace) -> Fit | None:
 
 def beginning_s(scenario: Scenario, trace: Trace | None = None) -> float:
     """About how much of each run the beginning is, seconds."""
-    wanted = REQUESTS_PER_LANE * scenario.fleet.replicas
+    wanted = REQUESTS_PER_LANE * scenario.replicas
     traffic, horizon = scenario.traffic, scenario.run.horizon_s
     if traffic.process == "trace" and trace is not None:
         times = trace.arrival_s

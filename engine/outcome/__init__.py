@@ -11,6 +11,7 @@ from .lag import demand
 from .meter import Meter
 from .objectives import Attainment, Scored, attain, score
 from .overload import Fates, Overload, overload
+from .pools import POOLS, Pool
 from .relief import Relief, relief
 from .result import Result
 from .spread import QUANTILES, Spread, half_width, quantile, spread
@@ -18,6 +19,7 @@ from .timeline import bin_width, timeline
 from .usage import Usage
 
 __all__ = [
+    "POOLS",
     "QUANTILES",
     "SHARES",
     "Arriving",
@@ -30,6 +32,7 @@ __all__ = [
     "Lengths",
     "Meter",
     "Overload",
+    "Pool",
     "Relief",
     "Result",
     "Scored",

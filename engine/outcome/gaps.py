@@ -139,7 +139,7 @@ def largest_gaps(run: FleetRun, log: StepLog) -> Floats:
     a = run.attempts
     out = np.full(a.arrival_s.size, np.nan)
     if log.lane.size:
-        _largest_in(log, run, a.seed_index.astype(np.int64) * run.replicas + a.replica, out)
+        _largest_in(log, run, a.seed_index.astype(np.int64) * run.replicas + a.writer, out)
     return np.asarray(np.fmax(out, np.where(a.stall_gap_s > 0, a.stall_gap_s, np.nan)))
 
 
@@ -153,13 +153,15 @@ def _largest_in(log: StepLog, run: FleetRun, lane_of: NDArray[np.int64], out: Fl
     longest = np.where(happened, log.longest[order], -np.inf)
     left = a.left_s
     end = np.where(a.last_token_s > 0, a.last_token_s, np.where(np.isnan(left), np.inf, left))
-    rows = np.flatnonzero(~np.isnan(a.first_token_s) & (a.output_tokens > 1))
+    # Between two pools the first gap is logged by itself, and where the answer is written its steps follow.
+    begin = a.first_token_s if a.handover is None else a.handover.resumed_s
+    rows = np.flatnonzero(~np.isnan(begin) & (a.output_tokens > 1))
     by_lane = rows[np.argsort(lane_of[rows], kind="stable")]
     cuts = np.searchsorted(lane_of[by_lane], [lanes, lanes + 1])
     first, last = np.zeros((2, by_lane.size), np.int64)
     for j in range(lanes.size):
         mine, part = slice(*cuts[:, j]), t1[start[j] : start[j] + sizes[j]]
-        first[mine] = start[j] + np.searchsorted(part, a.first_token_s[by_lane[mine]], side="right")
+        first[mine] = start[j] + np.searchsorted(part, begin[by_lane[mine]], side="right")
         last[mine] = start[j] + np.searchsorted(part, end[by_lane[mine]], side="right") - 1
     some = (last >= first) & np.isin(lane_of[by_lane], lanes)
     out[by_lane[some]] = _range_maximum(longest, first[some], last[some])

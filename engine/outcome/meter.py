@@ -20,11 +20,15 @@ from .usage import Usage
 class Meter:
     """A sink for ``run_fleet`` that covers the window [warmup_s, horizon_s] of every seed."""
 
-    def __init__(self, seeds: int, replicas: int, warmup_s: float, horizon_s: float | None) -> None:
+    def __init__(
+        self, seeds: int, replicas: int, warmup_s: float, horizon_s: float | None, readers: int | None = None
+    ) -> None:
+        """``readers``: how many of the replicas, the first ones, only read prompts; ``None`` where all do both."""
         self.seeds, self.replicas, self.warmup_s = seeds, replicas, warmup_s
         self.horizon_s = np.inf if horizon_s is None else horizon_s
-        self.busy, self.batch = np.zeros(seeds), np.zeros(seeds)
-        self.limit = np.zeros((seeds, len(LIMITS)))
+        self.pools = (replicas,) if readers is None else (readers, replicas - readers)
+        self.busy, self.batch = np.zeros((2, len(self.pools), seeds))
+        self.limit = np.zeros((len(LIMITS), len(self.pools), seeds))
         self.at_end = np.zeros(seeds)  # tokens that came at exactly the horizon, each the end of a gap
         self.gaps = GapHistogram(seeds)
 
@@ -36,12 +40,15 @@ class Meter:
         t1 = log.t1
         inside = np.minimum(t1, self.horizon_s) - np.maximum(log.t0, self.warmup_s)
         np.maximum(inside, 0.0, out=inside)
-        self.busy += np.bincount(seed, inside, self.seeds)
-        self.batch += np.bincount(seed, inside * log.worked, self.seeds)
+        cell = seed
+        if len(self.pools) > 1:
+            cell = seed + self.seeds * (log.lane % self.replicas >= self.pools[0])
+        self.busy += self._sums(cell, inside)
+        self.batch += self._sums(cell, inside * log.worked)
         for code in range(1, len(LIMITS)):
             at = (log.limit == code).nonzero()[0]
             if at.size:
-                self.limit[:, code] += np.bincount(seed[at], inside[at], self.seeds)
+                self.limit[code] += self._sums(cell[at], inside[at])
         at = (t1 == self.horizon_s).nonzero()[0]
         if at.size:
             self.at_end += np.bincount(seed[at], log.decoding[at], self.seeds)
@@ -49,11 +56,28 @@ class Meter:
 
     def usage(self, run: FleetRun) -> Usage:
         """What the replicas were busy with."""
-        window: Floats = np.maximum(run.horizon_s - self.warmup_s, 0.0)
-        limit = self.limit.copy()
-        limit[:, 0] = self.busy - limit.sum(axis=1)
         available = Replicas.of(run).working.seconds(self.warmup_s, run.horizon_s)
-        return Usage(window, self.busy, self.batch, np.maximum(limit, 0.0), available)
+        busy, batch = self.busy.sum(axis=0), self.batch.sum(axis=0)
+        return self._usage(run, busy, batch, self.limit.sum(axis=1), available)
+
+    def by_pool(self, run: FleetRun) -> tuple[Usage, ...]:
+        """What each pool's replicas were busy with; without an autoscaler."""
+        length = np.maximum(run.horizon_s - self.warmup_s, 0.0)
+        return tuple(
+            self._usage(run, self.busy[i], self.batch[i], self.limit[:, i], length * replicas)
+            for i, replicas in enumerate(self.pools)
+        )
+
+    def _usage(self, run: FleetRun, busy: Floats, batch: Floats, limit: Floats, available: Floats) -> Usage:
+        window: Floats = np.maximum(run.horizon_s - self.warmup_s, 0.0)
+        limit = limit.T.copy()
+        limit[:, 0] = busy - limit.sum(axis=1)
+        return Usage(window, busy, batch, np.maximum(limit, 0.0), available)
+
+    def _sums(self, cell: NDArray[np.int64], seconds: Floats) -> Floats:
+        """(pools, seeds): sums of ``seconds`` by pool and seed."""
+        sums = np.bincount(cell, seconds, self.busy.size).astype(np.float64, copy=False)
+        return sums.reshape(self.busy.shape)
 
     def itl(self, run: FleetRun) -> Spread:
         """All gaps whose second token came in the window; quantiles within 0.4 %, mean and maximum exact."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,9 @@ from .lag import Episode, episodes
 from .meter import Meter
 from .objectives import Attainment, Scored, attain, score
 from .places import before_s
+from .pools import POOLS, Pool
 from .replicas import Replicas
+from .rows import rows
 from .spread import Floats, Spread, number, spread
 from .timeline import timeline
 from .usage import Usage
@@ -48,6 +49,9 @@ class Result:
     notes: tuple[str, ...]
     wall_s: float
     first_seed: int
+    pools_rps: tuple[float, float] | None = None
+    """With two pools, whose capacity is the smaller one's: requests per second that a saturated replica of the first
+    reads, and that one of the second writes (infinity where answers are one token)."""
 
     @cached_property
     def log(self) -> StepLog:
@@ -166,6 +170,15 @@ class Result:
         return self.meter.usage(self.run)
 
     @cached_property
+    def pools(self) -> tuple[Pool, ...] | None:
+        """The pool that reads prompts and the one that writes answers; ``None`` where all replicas do both."""
+        if self.run.attempts.handover is None:
+            return None
+        rates = self.pools_rps or (None, None)
+        usages = self.meter.by_pool(self.run)
+        return tuple(Pool(*facts) for facts in zip(self.meter.pools, rates, usages, strict=True))
+
+    @cached_property
     def throughput(self) -> dict[str, float | None]:
         """Requests completed, tokens made and goodput, per second of the window."""
         window = float(self.usage.window_s.sum())
@@ -236,7 +249,8 @@ class Result:
         states = {name: int((a.state[self.counted] == code).sum()) for code, name in enumerate(STATES)}
         offered, first = int(self.counted.sum()), int((self.counted & (a.attempt == 0)).sum())
         reasons = np.bincount(a.reason[self.counted & (a.state == REJECTED)], minlength=len(REASONS))
-        window = u.window_s
+        end = run.horizon_s if run.horizon_s is not None else float(u.window_s.mean()) + self.warmup_s
+        apart = {} if self.pools is None else {"pools": dict(zip(POOLS, map(Pool.as_summary, self.pools), strict=True))}
         return {
             "requests": {"offered": offered, "first_attempts": first, **states, "retries": offered - first},
             "rejected_by_reason": {name: int(reasons[REASONS.index(name)]) for name in REJECT_REASONS},
@@ -252,15 +266,14 @@ class Result:
                 "mean_batch": u.mean_batch,
                 "limited_by": u.limited_by,
             },
+            **apart,
             "autoscaler": self._autoscaler(),
             "cost": self.cost.as_summary(),
             "wasted": self.wasted,
             "notes": list(self.notes),
             "run": {
                 "seeds": a.seeds,
-                "horizon_s": number(
-                    run.horizon_s if run.horizon_s is not None else float(window.mean()) + self.warmup_s
-                ),
+                "horizon_s": number(end),
                 "warmup_s": self.warmup_s,
                 "wall_s": self.wall_s,
                 "simulated_requests": int(a.arrival_s.size),
@@ -280,30 +293,8 @@ class Result:
 
     @cached_property
     def requests(self) -> pd.DataFrame:
-        """One row an attempt in order (seed, request, attempt), warm-up and refused included; empty where absent."""
-        a = self.run.attempts
-        seed = a.seed_index
-        columns: dict[str, object] = {
-            "seed": seed + self.first_seed,
-            "request": a.request,
-            "attempt": a.attempt,
-            "arrival_s": a.arrival_s,
-            "class": _words(a.class_id, a.class_names),
-            "priority": a.priority,
-            "replica": pd.arrays.IntegerArray(a.replica.astype(np.int64), a.replica < 0),
-            "prompt_tokens": a.prompt_tokens,
-            "output_tokens": a.output_tokens,
-            "cached_prefix_tokens": a.cached_prefix_tokens,
-            "scheduled_s": a.scheduled_s,
-            "first_token_s": a.first_token_s,
-            "finish_s": a.finish_s,
-            "left_s": a.left_s,
-            "state": _words(a.state, STATES),
-            "reason": _words(a.reason - 1, REASONS[1:]),
-            "max_itl_s": self.max_itl_s,
-            "preemptions": a.preemptions,
-        }
-        return pd.DataFrame(columns)
+        """One row an attempt in order (seed, request, attempt), warm-up and refused included; see ``outcome.rows``."""
+        return rows(self.run, self.max_itl_s, self.first_seed)
 
     @cached_property
     def timeline(self) -> pd.DataFrame:
@@ -311,8 +302,3 @@ class Result:
         frame = timeline(self.run, self.log, self.ttft_s, self.model.kv_capacity_tokens, self.capacity_rps)
         frame["seed"] += self.first_seed
         return frame
-
-
-def _words(codes: NDArray[np.signedinteger[Any]], names: Sequence[str]) -> pd.Series:
-    """A column of names; empty where the code is -1. Plain text, because categories refuse what a user fills in."""
-    return pd.Series(pd.Categorical.from_codes(codes, list(names)).astype("str"))

@@ -32,7 +32,8 @@ def timeline(
     ``t_s`` is the bin's start and ``width_s`` its length. ``offered``, ``rejected_*`` and the TTFT percentiles are by
     time of arrival (TTFT of those that completed), ``completed`` and ``timed_out`` by time of leaving (the end for
     those that are still served); all but TTFT are counts. ``queue``, ``running`` and ``kv_usage`` (share of all
-    replicas' KV, empty when unlimited) are averages over the bin; ``limited_*`` are shares of the bin's busy time.
+    replicas' KV, empty when unlimited) are averages over the bin; ``limited_*`` are shares of the bin's busy time. With
+    two pools ``travelling`` are those whose KV is on its way: neither in a queue nor running.
     """
     width = bin_width(float(run.horizon_s.max(initial=0.0)))
     bins = max(1, int(np.ceil(run.horizon_s.max(initial=0.0) / width - 1e-9)))
@@ -182,6 +183,9 @@ def _levels(
     present = grid.presence(a.seed_index[inside], a.arrival_s[inside], left_s[inside])
     pieces = _Pieces.of(run, log, grid)
     running = grid.total(pieces.cell, pieces.seconds * log.running[pieces.entry])
+    if a.handover is not None:
+        travelling = _travelling(run, grid, left_s)
+        present -= travelling
     busy, held = grid.total(pieces.cell, pieces.seconds), grid.total(pieces.cell, pieces.kv_token_s)
     length, limit = grid.length.ravel(), log.limit[pieces.entry]
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -190,10 +194,21 @@ def _levels(
             "running": running / length,
             "kv_usage": held / (_working_s(run, grid) * (kv_capacity_tokens or np.nan)),
         }
+        if a.handover is not None:
+            out["travelling"] = travelling / length
         for code, name in enumerate(LIMITS):
             at = limit == code
             out[f"limited_{name}"] = grid.total(pieces.cell[at], pieces.seconds[at]) / busy
     return out
+
+
+def _travelling(run: FleetRun, grid: _Grid, left_s: Floats) -> Floats:
+    """(seeds * bins,): seconds of all ways between two pools, from the first token until the KV has come."""
+    a = run.attempts
+    assert a.handover is not None
+    sent = ~np.isnan(a.first_token_s) & (a.output_tokens > 1)
+    end = np.fmin(a.handover.landed_s, left_s)[sent]
+    return grid.presence(a.seed_index[sent], a.first_token_s[sent], end)
 
 
 def _working_s(run: FleetRun, grid: _Grid) -> Floats:

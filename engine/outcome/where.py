@@ -7,6 +7,8 @@
   still.
 * ``preempted``: before the first token from the first admission to the last, after it from losing its KV to the next
   token.
+* ``handover``: in a disaggregated fleet from the first token to the first step that writes on: the way of the KV, and
+  waiting for a seat.
 * ``answer``: the rest: what writing takes in the company that it has, if nobody in it read a prompt.
 """
 
@@ -21,9 +23,9 @@ from numpy.typing import NDArray
 from .result import Result
 
 Floats = NDArray[np.float64]
-Part = Literal["frontend", "queue", "prompt", "answer", "stalled", "preempted"]
+Part = Literal["frontend", "queue", "prompt", "handover", "answer", "stalled", "preempted"]
 
-PARTS: tuple[Part, ...] = ("queue", "frontend", "prompt", "answer", "stalled", "preempted")
+PARTS: tuple[Part, ...] = ("queue", "frontend", "prompt", "handover", "answer", "stalled", "preempted")
 """In the order in which they are stacked."""
 LEVELS = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 _AROUND = 0.005
@@ -81,12 +83,14 @@ def parts(result: Result) -> dict[Part, Floats]:
         raise ValueError("waits: the run wasn't asked to keep them; simulate with waits=True")
     arrival, scheduled, first, finish = (c[rows] for c in (a.arrival_s, a.scheduled_s, a.first_token_s, a.finish_s))
     admitted, stalled, lost = a.admitted_s[rows], a.stalled_s[rows], a.preempted_s[rows]
+    moved = np.zeros(arrival.size) if a.handover is None else np.nan_to_num(a.handover.resumed_s[rows] - first)
     return {
         "frontend": np.full(arrival.size, result.model.frontend_s),
         "queue": scheduled - arrival,
         "prompt": first - admitted,
+        "handover": moved,
         # Rounding may leave a trifle below nothing of an answer of one token.
-        "answer": np.maximum((finish - first) - stalled - lost, 0.0),
+        "answer": np.maximum((finish - first) - stalled - lost - moved, 0.0),
         "stalled": stalled,
         "preempted": (admitted - scheduled) + lost,
     }

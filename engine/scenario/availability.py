@@ -37,8 +37,6 @@ NOT_YET: tuple[NotYet, ...] = (
     _line("parallelism.cp", "use 1, and a larger tp"),
     _line("parallelism.sp", "use none"),
     _line("parallelism.ep", "use 1, and a larger tp"),
-    _line("batching.policy", "use chunked, prefill_first or static", "disaggregated"),
-    _line("batching.disaggregated", "leave it out, and use policy chunked"),
 )
 
 
@@ -84,12 +82,31 @@ def _static_disciplines(scenario: Document) -> Iterator[Problem]:
         yield _problem("admission.discipline.kind", kind, "use fifo, or policy chunked or prefill_first")
 
 
+def _pools_that_react(scenario: Document) -> Iterator[Problem]:
+    """Two pools whose replicas would be tied together: by users, the router, clients who try again or an autoscaler."""
+    if scenario.batching.policy != "disaggregated":
+        return
+    client, routing = scenario.traffic.client, scenario.fleet.routing
+    other = "or batching.policy chunked, prefill_first or static"
+    if scenario.traffic.process == "closed":
+        yield _problem("traffic.process", "closed", f"use poisson, {other}")
+    if routing.policy not in {"round_robin", "random"}:
+        yield _problem("fleet.routing.policy", routing.policy, f"use round_robin or random, {other}")
+    if client.max_retries:
+        yield _problem("traffic.client.max_retries", client.max_retries, f"use 0, {other}")
+    if client.throttle is not None:
+        yield _problem("traffic.client.throttle", client.throttle, f"leave it out, {other}")
+    if scenario.autoscaler.policy != "none":
+        yield _problem("autoscaler.policy", scenario.autoscaler.policy, f"use none, {other}")
+
+
 NOT_YET_TOGETHER: tuple[Callable[[Document], Iterator[Problem]], ...] = (
     _static_disciplines,
     _users_of_a_coupled_fleet,
     _users_at_the_gateway,
     _users_who_get_wordier,
     _actions_without_a_rate,
+    _pools_that_react,
 )
 
 

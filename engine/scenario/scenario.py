@@ -60,6 +60,13 @@ class Scenario(Document):
         """A digest of the document: equal for equal scenarios, different otherwise; a key for caches."""
         return hashlib.blake2b(jsontext.canonical(self.to_dict()).encode(), digest_size=16).hexdigest()
 
+    @property
+    def replicas(self) -> int:
+        """Replicas that the fleet begins with: of both pools, where prompts and answers have one each."""
+        pools = self.batching.disaggregated
+        apart = self.batching.policy == "disaggregated"
+        return pools.prefill_replicas + pools.decode_replicas if apart else self.fleet.replicas
+
     def replace(self, changes: Mapping[str, Any]) -> Self:
         """A copy with settings changed, by dotted path ("traffic.rate_rps", "slo.0.target"). Raises `ScenarioError`."""
         return type(self).from_dict(with_changes(self.to_dict(), changes))

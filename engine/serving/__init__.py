@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .attempts import Attempts
+from .attempts import Attempts, Handover
 from .autoscalers import AUTOSCALERS, Controller, Reading, answer_vectors, controller
 from .coupled import Lives, Routing
-from .fleet import Fleet, FleetRun, run_fleet, run_users
+from .fleet import DecodePool, Fleet, FleetRun, run_fleet, run_users, run_writers
 from .lanes import LIMITS, UNLIMITED, Deadlines, Lanes, Served, StepLog
 from .lockstep import Lockstep
 from .split import ROUTERS
@@ -27,8 +27,10 @@ __all__ = [
     "Attempts",
     "Controller",
     "Deadlines",
+    "DecodePool",
     "Fleet",
     "FleetRun",
+    "Handover",
     "Lanes",
     "Lives",
     "Lockstep",
@@ -41,4 +43,5 @@ __all__ = [
     "controller",
     "run_fleet",
     "run_users",
+    "run_writers",
 ]

@@ -14,6 +14,19 @@ FIRST_TIMEOUT = REASONS.index(TIMEOUT_REASONS[0])
 
 
 @dataclass(frozen=True, slots=True)
+class Handover:
+    """How attempts went on in a disaggregated fleet after their first token. Arrays (n,), seconds, ``nan`` where
+    absent."""
+
+    replica: NDArray[np.int32]
+    """The one that writes the answer, numbered after those that read prompts; -1 where the KV never came to one."""
+    landed_s: Floats
+    """When the prompt's KV had come."""
+    resumed_s: Floats
+    """Start of the first step that wrote for it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Attempts:
     """Every attempt of every seed, one entry each, in order of (seed, request). Seconds, ``nan`` where absent."""
 
@@ -27,7 +40,7 @@ class Attempts:
     priority: NDArray[np.int32]
     class_names: tuple[str, ...]
     replica: NDArray[np.int32]
-    """-1 where refused before the router."""
+    """-1 where refused before the router; in a disaggregated fleet the one that reads the prompt."""
     scheduled_s: Floats
     first_token_s: Floats
     finish_s: Floats
@@ -55,6 +68,8 @@ class Attempts:
     """Seconds by which others' prompts stalled it after its first token."""
     preempted_s: Floats = field(default_factory=lambda: np.empty(0))
     """Seconds from losing its KV to its next token, after the first."""
+    handover: Handover | None = None
+    """In a disaggregated fleet."""
 
     @property
     def seeds(self) -> int:
@@ -66,6 +81,11 @@ class Attempts:
         """(n,): when each left the system, whatever its state; ``nan`` for those that are still there."""
         left = np.where(self.state == REJECTED, self.arrival_s, self.finish_s)
         return np.where((self.state == TIMED_OUT) | (self.reason == CODEL), self.dropped_s, left)
+
+    @property
+    def writer(self) -> NDArray[np.int32]:
+        """(n,): the replica that writes an attempt's answer but its first token; -1 where there is none yet."""
+        return self.replica if self.handover is None else self.handover.replica
 
     @property
     def request(self) -> Ints:

@@ -41,6 +41,9 @@ class Book:
         """Tokens to prefill, before any preemption."""
         self.total = self.arrival.size
         self.scheduled, self.first, self.finish = np.full((3, self.total), np.nan)
+        if lanes.first_s is not None:
+            self.first = lanes.first_s
+        self._issued = lanes.issued_s
         self.deadlines = lanes.deadlines
         timed = lanes.deadlines.while_waiting < np.inf or lanes.codel is not None
         self.dropped = np.full(self.total if timed else 0, np.nan)  # when a request left because a deadline had passed
@@ -138,18 +141,31 @@ class Book:
         self.last_token[request] = 0.0
         self.stalls.append((gap, now, lane))
 
+    def end_travel(self, request: Ints, now: Floats, lane: NDArray[np.int32]) -> None:
+        """Each request makes its second token ``now``, having come from where it made its first."""
+        if not self.stall_gap.size:
+            self.stall_gap = np.zeros(self.total)
+        gap = now - self.first[request]
+        self.stall_gap[request] = gap
+        self.stalls.append((gap, now, lane))
+
+    @property
+    def issued(self) -> Floats:
+        """Since when each request's deadlines count, seconds: its arrival, unless it has arrived elsewhere before."""
+        return self.arrival if self._issued is None else self._issued
+
     def due(self, request: Ints) -> Floats:
         """Deadline of each request that was scheduled before, seconds."""
-        d, arrival = self.deadlines, self.arrival[request]
+        d, issued = self.deadlines, self.issued[request]
         unstarted = np.isnan(self.first[request])
-        return arrival + np.where(unstarted, min(d.timeout_s, d.ttft_timeout_s), d.timeout_s)
+        return issued + np.where(unstarted, min(d.timeout_s, d.ttft_timeout_s), d.timeout_s)
 
     def complete(self, request: Ints, now: Floats) -> None:
         """Each request has made its last token, in time or too late."""
         if self.dropped.size:
-            arrival = self.arrival.take(request)
-            late = now >= arrival + self.deadlines.timeout_s
-            late |= self.first.take(request) >= arrival + self.deadlines.ttft_timeout_s
+            issued = self.issued.take(request)
+            late = now >= issued + self.deadlines.timeout_s
+            late |= self.first.take(request) >= issued + self.deadlines.ttft_timeout_s
             if np.count_nonzero(late):
                 self.dropped[request[late]] = now[late]
                 request, now = request[~late], now[~late]

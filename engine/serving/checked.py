@@ -77,31 +77,43 @@ class CheckedQueue(Lines):
         ``strict``)."""
         i = due.nonzero()[0]
         until = until.take(i)
-        shedding = self.shedding is not None
-        sees_expiry = self.timed and (self.limit is not None or self.token_limit is not None or shedding)
+        shedding, sees_leaving = self.shedding is not None, self._sees_leaving
         while i.size:
-            if sees_expiry:
+            if sees_leaving:
                 # Of an arrival and a deadline at one instant the deadline comes first.
                 arrival = self.book.arrival.take(self.next.take(i))
-                expiry = self.next_expiry().take(i)
-                first = expiry <= arrival
+                leaves = self._next_leaving().take(i)
+                first = leaves <= arrival
                 if np.count_nonzero(first):
                     cut = np.full(self.head.shape[0], -np.inf)
-                    cut[i[first]] = expiry[first]
-                    self._expire(cut)
+                    cut[i[first]] = leaves[first]
+                    self._leave(cut)
                     continue
                 # Whoever is let in now may have left again before the last of them comes.
-                expiry = np.minimum(expiry, arrival + self.patience)
-                sooner = expiry < until
-                count = self._count(i, np.where(sooner, expiry, until), strict | sooner)
+                leaves = np.minimum(leaves, arrival + self.patience)
+                sooner = leaves < until
+                count = self._count(i, np.where(sooner, leaves, until), strict | sooner)
             else:
                 count = self._count(i, until, np.full(i.size, strict))
             self._let_in(i, np.minimum(count, 1) if shedding else count)
-            if not sees_expiry and not shedding:
+            if not sees_leaving and not shedding:
                 return
             arrival = self.book.arrival.take(self.next.take(i))
             more = (arrival < until) if strict else (arrival <= until)
             i, until = i[more], until[more]
+
+    @property
+    def _sees_leaving(self) -> bool:
+        """Whether it matters to newcomers who leaves between two boundaries."""
+        return self.timed and (self.limit is not None or self.token_limit is not None or self.shedding is not None)
+
+    def _next_leaving(self) -> Floats:
+        """(lanes,): when the next one leaves by itself, seconds."""
+        return self.next_expiry()
+
+    def _leave(self, now: Floats) -> None:
+        """Those whose time to leave by themselves is at or before ``now`` (lanes,) are gone."""
+        self._expire(now)
 
     def _let_in(self, i: Ints, count: Ints) -> None:
         """The next ``count`` arrivals of each lane of ``i`` come in until a limit is reached."""

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.machine import ReplicaModel
-from engine.scenario import AdaptiveLifo, Autoscaler, Batching, Codel, Scenario
+from engine.scenario import AdaptiveLifo, Autoscaler, Batching, Codel, Disaggregated, Scenario
 from engine.traffic import Requests, Users
 
+from .apart import PooledGathering, WritingGathering
 from .attempts import Attempts
 from .coupled import CoupledGathering, Lives, Retries, Routing, Throttle
 from .gathering import Gathering, OpenGathering
@@ -19,9 +20,30 @@ from .lanes import Deadlines, Floats, Ints, Served
 from .steplog import Sink
 from .users import ClosedGathering
 
+_GIGABIT_BYTES = 1e9 / 8
 BATCH_REQUESTS = 3_000_000
 BATCH_LANES = 1024
 """Lanes run together at most: beyond, arrays outgrow the cache and nothing is gained."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecodePool:
+    """Replicas that only write answers, and the way of a prompt's KV to them."""
+
+    replicas: int
+    token_s: float
+    """Seconds that the KV of a token of the prompt, a cached one too, takes."""
+    latency_s: float
+
+    @classmethod
+    def of(cls, pools: Disaggregated, model: ReplicaModel) -> DecodePool:
+        """The scenario's: every prompt travels at the full bandwidth of the link."""
+        token_s = model.kv_bytes_per_token / (pools.transfer_gbps * _GIGABIT_BYTES)
+        return cls(pools.decode_replicas, token_s, pools.transfer_latency_s)
+
+    def travel_s(self, prompt_tokens: NDArray[np.int32]) -> Floats:
+        """(n,): seconds that each prompt's KV is on its way."""
+        return np.asarray(prompt_tokens * self.token_s + self.latency_s, np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +72,13 @@ class Fleet:
     lifo_after_s: float | None = None
     keep_waits: bool = False
     """Whether attempts say what kept them from going on."""
+    decode: DecodePool | None = None
+    """With batching policy ``disaggregated``, where ``replicas`` only read prompts."""
+
+    def __post_init__(self) -> None:
+        """ValueError for two pools whose replicas would have to react to one another."""
+        if self.decode is not None and self.coupled:
+            raise ValueError("decode: not with load-aware routing, retries, throttling clients or an autoscaler")
 
     @property
     def drops(self) -> bool:
@@ -69,7 +98,7 @@ class Fleet:
         Where so many still do that there is no place for all that are wanted, the rest is ordered at a later tick.
         """
         if self.autoscaler is None:
-            return self.replicas
+            return self.replicas + (0 if self.decode is None else self.decode.replicas)
         most = max(self.replicas, self.autoscaler.max_replicas)
         return most + most // 2 + 1
 
@@ -77,11 +106,13 @@ class Fleet:
     def of(cls, s: Scenario, model: ReplicaModel) -> Fleet:
         """The scenario's fleet."""
         client, admission, order = s.traffic.client, s.admission, s.admission.discipline
-        limit = admission.rate_limit
+        limit, pools = admission.rate_limit, s.batching.disaggregated
+        apart = s.batching.policy == "disaggregated"
         return cls(
             model,
             s.batching,
-            replicas=s.fleet.replicas,
+            replicas=pools.prefill_replicas if apart else s.fleet.replicas,
+            decode=DecodePool.of(pools, model) if apart else None,
             routing=Routing(
                 s.fleet.routing.policy,
                 s.fleet.routing.report_interval_s,
@@ -112,11 +143,13 @@ class Fleet:
 
 @dataclass(frozen=True, slots=True)
 class FleetRun:
-    """What became of a fleet's attempts. Lanes are numbered seed * replicas + replica."""
+    """What became of a fleet's attempts. Lanes are numbered seed * replicas + replica, in a disaggregated fleet the
+    replicas that read prompts before those that write answers."""
 
     attempts: Attempts
     stall_gaps: Floats
-    """(m,): every gap between two tokens that contains a preemption, seconds."""
+    """(m,): every gap between two tokens that contains a preemption, another stall or the way between two pools,
+    seconds."""
     stall_gap_end_s: Floats
     stall_gap_lane: NDArray[np.int32]
     replicas: int
@@ -137,13 +170,22 @@ def run_fleet(fleet: Fleet, requests: Sequence[Requests], first_seed: int, sink:
         coupled = CoupledGathering(fleet, requests, first_seed, sink)
         run = _gathered(fleet, coupled, [coupled.run()], [0])
         return replace(run, lives=coupled.lives(run.attempts, run.horizon_s))
-    gathering = OpenGathering(fleet, requests)
+    gathering = (OpenGathering if fleet.decode is None else PooledGathering)(fleet, requests)
     gathering.route(first_seed)
     served, before = [], []
-    for lo, hi in _batches(np.diff(gathering.seed_start), fleet.replicas):
+    for lo, hi in _batches(np.diff(gathering.seed_start), fleet.places):
         served.append(gathering.run(lo, hi, sink))
-        before.append(lo * fleet.replicas)
+        before.append(lo * fleet.places)
     return _gathered(fleet, gathering, served, before)
+
+
+def run_writers(fleet: Fleet, requests: Sequence[Requests], sink: Sink = lambda log: None) -> FleetRun:
+    """Serve requests, each seed's on one replica that only writes: their KV has come when they arrive.
+
+    Deadlines and limits don't count. Answers have two tokens or more, the first of which was made at the arrival.
+    """
+    gathering = WritingGathering(fleet, requests)
+    return _gathered(fleet, gathering, [gathering.run(0, len(requests), sink)], [0])
 
 
 def run_users(fleet: Fleet, users: Sequence[Users], backoff_s: float, sink: Sink = lambda log: None) -> FleetRun:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.traffic import Requests
+from engine.traffic import ROUTER, Requests
 
-from .attempts import Attempts, missed
+from .attempts import Attempts, Handover, missed
 from .gateway import rate_limited
 from .lanes import UNLIMITED, Floats, Ints, Lanes, Served, StepLog
 from .lockstep import Lockstep
@@ -44,6 +45,7 @@ class Gathering:
         self.waits = np.zeros((3, n)) if fleet.keep_waits else np.empty((3, 0))
         self.request: Ints | None = None  # where an attempt isn't a request of its own: which request of its seed,
         self.attempt: Ints | None = None  # and which attempt at it
+        self.handover: Handover | None = None
 
     def too_long(self, prompt: NDArray[Any], output: NDArray[Any]) -> NDArray[np.bool_]:
         """Which requests could never finish in the replica, with answers cut to what is reserved for them."""
@@ -129,7 +131,7 @@ class Gathering:
             self.seed_start, self.arrival, self.prompt, self.output, self.cached, self.class_id, self.priority,
             self.class_names, self.replica, self.scheduled, self.first, self.finish, dropped, self.state, self.reason,
             self.preemptions, self.last_token, self.stall_gap, self.spent_tokens, self.spent_s, self.request,
-            self.attempt, *self.waits,
+            self.attempt, self.waits[0], self.waits[1], self.waits[2], self.handover,
         )  # fmt: skip
 
     def _judge_deadlines(self) -> None:
@@ -174,7 +176,7 @@ class OpenGathering(Gathering):
                 self.replica[part] = -1
                 self.refuse(lo + np.flatnonzero(~passed), RATE_LIMITED)
             routed = lo + np.flatnonzero(passed) if fleet.rate_limit is not None else part
-            self.replica[routed] = split(int(passed.sum()), fleet.replicas, first_seed + i)
+            self.replica[routed] = split(int(passed.sum()), fleet.replicas, first_seed + i, ROUTER)
         self.refuse(np.flatnonzero(self.too_long(self.prompt, self.output) & (self.state != REJECTED)), TOO_LONG)
 
     def run(self, lo: int, hi: int, sink: Sink) -> Served:
@@ -182,37 +184,67 @@ class OpenGathering(Gathering):
         replicas = self.fleet.replicas
         part = slice(int(self.seed_start[lo]), int(self.seed_start[hi]))
         entry = np.flatnonzero(self.state[part] != REJECTED)
-        seed = np.repeat(np.arange(hi - lo), np.diff(self.seed_start[lo : hi + 1]))
-        lane = (seed * replicas + self.replica[part])[entry]
-        count = (hi - lo) * replicas
+        lane = (self.seeds_of(lo, hi) * replicas + self.replica[part])[entry]
+        rows = Rows.of(entry + part.start, lane, (hi - lo) * replicas)
+        served = Lockstep(self.lanes_of(rows), numbered(sink, lo * replicas)).run()
+        self.take(served, rows.at, rows.entry)
+        return served
+
+    def seeds_of(self, lo: int, hi: int) -> Ints:
+        """Of every attempt of seeds lo..hi-1: which of them it belongs to, from 0."""
+        return np.repeat(np.arange(hi - lo), np.diff(self.seed_start[lo : hi + 1]))
+
+    def lanes_of(self, rows: Rows) -> Lanes:
+        """The lanes that serve some attempts."""
+        urgency, rank = np.unique(self.priority[rows.entry], return_inverse=True)
+        ranks = None
+        if urgency.size > 1:
+            ranks = np.zeros(rows.total, np.int64)
+            ranks[rows.at] = rank
+        prompt, output = rows.flat(self.prompt), rows.flat(self.output)
+        return self.lanes(rows.start, rows.times(self.arrival), prompt, output, self.cached_of(rows), rank=ranks)
+
+    def cached_of(self, rows: Rows) -> Ints:
+        """Tokens of shared prefix, flat."""
+        return rows.flat(self.cached, 0) if self.cached.any() else np.zeros(rows.total, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Attempts laid out over lanes, as ``Lanes`` wants them."""
+
+    entry: Ints
+    """(n,): the attempts, lane after lane, in a lane in the order given."""
+    at: Ints
+    """(n,): their places in flat arrays."""
+    start: Ints
+    """(lanes + 1,): see ``Lanes``."""
+
+    @classmethod
+    def of(cls, entry: Ints, lane: NDArray[Any], count: int) -> Rows:
+        """Attempts ``entry`` (n,) in order of time, each in its ``lane`` (n,) of ``count``."""
         if count <= 1 << 16:
             lane = lane.astype(np.uint16)  # NumPy's stable sort of 16-bit keys is a radix sort
         order = np.argsort(lane, kind="stable")
-        entry = entry[order] + part.start
-        sizes = np.bincount(lane, minlength=count)
-        start = np.concatenate([[0], np.cumsum(sizes + 1)]).astype(np.int64)
-        at = np.arange(entry.size) + lane[order]  # one sentinel for every lane before
-        served = Lockstep(self._lanes(start, at, entry), numbered(sink, lo * replicas)).run()
-        self.take(served, at, entry)
-        return served
+        start = np.concatenate([[0], np.cumsum(np.bincount(lane, minlength=count) + 1)]).astype(np.int64)
+        return cls(entry[order], np.arange(entry.size) + lane[order], start)  # one sentinel for every lane before
 
-    def _lanes(self, start: Ints, at: Ints, entry: Ints) -> Lanes:
-        total = int(start[-1])
+    @property
+    def total(self) -> int:
+        """Length of flat arrays."""
+        return int(self.start[-1])
 
-        def flat(values: NDArray[Any], sentinel: int = 1) -> Ints:
-            out = np.full(total, sentinel, np.int64)
-            out[at] = values[entry]
-            return out
+    def flat(self, values: NDArray[Any], sentinel: int = 1) -> Ints:
+        """``values``, one an attempt of the run, where these attempts are."""
+        out = np.full(self.total, sentinel, np.int64)
+        out[self.at] = values[self.entry]
+        return out
 
-        arrival = np.full(total, np.inf)
-        arrival[at] = self.arrival[entry]
-        urgency, rank = np.unique(self.priority[entry], return_inverse=True)
-        ranks = None
-        if urgency.size > 1:
-            ranks = np.zeros(total, np.int64)
-            ranks[at] = rank
-        cached = flat(self.cached, 0) if self.cached.any() else np.zeros(total, np.int64)
-        return self.lanes(start, arrival, flat(self.prompt), flat(self.output), cached, rank=ranks)
+    def times(self, values: Floats) -> Floats:
+        """Likewise; sentinels never come."""
+        out = np.full(self.total, np.inf)
+        out[self.at] = values[self.entry]
+        return out
 
 
 def numbered(sink: Sink, before: int) -> Sink:

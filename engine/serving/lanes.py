@@ -126,6 +126,13 @@ class Lanes:
     """Whether to say what each request cost, though no deadline makes the server drop any."""
     keep_waits: bool = False
     """Whether to say what kept each request from going on."""
+    travel_s: Floats | None = None
+    """Flat: how long each request that was answered in time stays outstanding afterwards, seconds; needed only where
+    that is counted."""
+    issued_s: Floats | None = None
+    """Flat, in lanes that only decode: since when deadlines count; their ``arrival_s`` is when a prompt's KV came."""
+    first_s: Floats | None = None
+    """Flat, likewise: when each request got its first token elsewhere."""
 
     @property
     def count(self) -> int:
@@ -209,7 +216,7 @@ class Served:
     stall_gap_s: Floats
     """Largest gap between two tokens that contains a preemption, seconds; 0 where none."""
     stall_gaps: Floats
-    """(m,): every gap that contains a preemption, seconds."""
+    """(m,): every gap that contains a preemption, another stall or the way between two pools, seconds."""
     stall_gap_end_s: Floats
     """(m,): when the token after it came."""
     stall_gap_lane: NDArray[np.int32]

@@ -15,6 +15,7 @@ from .checked import CheckedQueue, is_needed
 from .chunked import Chunked
 from .clock import end_of, steps_to
 from .closed import ClosedQueue
+from .decode_only import DecodeOnly, LandedQueue
 from .inbox import Inbox, PlainInbox
 from .kv import KV_POLICIES
 from .lanes import Floats, Ints, Lanes, Served
@@ -22,17 +23,27 @@ from .patience import Patience
 from .policy import Policy
 from .prefill_first import PrefillFirst
 from .queue import Queue
+from .sending import SendingQueue
 from .state import NEVER, REBASE_EVERY, LaneState
 from .static import Static
 from .steplog import LogWriter, Sink
 from .work import Work
 
-POLICIES: dict[str, type[Policy]] = {"chunked": Chunked, "prefill_first": PrefillFirst, "static": Static}
-"""Batching policies by their name in the scenario."""
+POLICIES: dict[str, type[Policy]] = {
+    "chunked": Chunked,
+    "prefill_first": PrefillFirst,
+    "static": Static,
+    "decode_only": DecodeOnly,
+}
+"""Batching policies by their name in the scenario, and that of the second pool of ``disaggregated``."""
 
 
 def make_queue(lanes: Lanes, state: LaneState, book: Book) -> Queue:
     """The simplest queue that these lanes can do with."""
+    if lanes.first_s is not None:
+        return LandedQueue(lanes, state, book)
+    if lanes.travel_s is not None:
+        return SendingQueue(lanes, state, book)
     if lanes.closed is not None:
         return ClosedQueue(lanes, state, book, lanes.closed)
     if lanes.fed is not None:
@@ -192,11 +203,9 @@ class Lockstep:
             joined, request = w.joins[0]
             if len(w.joins) > 1:
                 joined, request = (np.concatenate(column) for column in zip(*w.joins, strict=True))
-            if spending is not None:
-                spending.begin(joined, request)
             if waits is not None:
                 waits.begin(joined, request)
-            np.add.at(s.ctx, joined, self.book.prompt_done(request, t1.take(joined), joined, s.lane))
+            self.policy.joined(joined, request)
             self.queue.started(joined, request)
         i = (s.next_key <= s.step).nonzero()[0]
         while i.size:

@@ -32,7 +32,7 @@ class Patience:
 
     def watch(self, i: Ints, request: Ints) -> None:
         """``request`` decodes in lanes ``i`` from now on."""
-        np.minimum.at(self.not_before, i, self.book.arrival.take(request) + self.book.deadlines.timeout_s)
+        np.minimum.at(self.not_before, i, self.book.issued.take(request) + self.book.deadlines.timeout_s)
 
     def next_deadline(self) -> Floats:
         """(lanes,): when a running request's deadline may pass, seconds; infinity where none can."""
@@ -56,7 +56,7 @@ class Patience:
         i = ((self.not_before <= s.t) & inside).nonzero()[0]
         while i.size:
             oldest = self._oldest(i)
-            due = book.arrival.take(oldest, mode="clip") + book.deadlines.timeout_s
+            due = book.issued.take(oldest, mode="clip") + book.deadlines.timeout_s
             late = due <= s.t.take(i)
             self.not_before[i] = due
             i, oldest = i[late], oldest[late]
@@ -66,7 +66,7 @@ class Patience:
         """Of ``request`` in lanes ``i``, which have just made their first token, those leave for whom it is too
         late."""
         book = self.book
-        late = book.first.take(request) >= book.arrival.take(request) + book.deadlines.ttft_timeout_s
+        late = book.first.take(request) >= book.issued.take(request) + book.deadlines.ttft_timeout_s
         late &= np.isnan(book.dropped.take(request))  # a one-word answer has left already
         i, request = i[late], request[late]
         while i.size:  # a lane may have several
@@ -102,5 +102,9 @@ class Patience:
         s.partial -= i.size
 
     def _oldest(self, i: Ints) -> Ints:
-        """(lanes of i,): the request in a slot that arrived first; beyond all requests where there is none."""
-        return np.asarray(self.s.rid.view(np.uint32).take(i, axis=0).min(axis=1), np.int64)
+        """(lanes of i,): the request in a slot that was issued first; beyond all requests where there is none."""
+        request = self.s.rid.view(np.uint32).take(i, axis=0)
+        if self.book.issued is self.book.arrival:  # then numbers rise with time
+            return np.asarray(request.min(axis=1), np.int64)
+        first = self.book.issued.take(request, mode="clip").argmin(axis=1)  # beyond all: never
+        return np.take_along_axis(request, first[:, None], axis=1)[:, 0].astype(np.int64)

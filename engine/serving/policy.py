@@ -48,6 +48,14 @@ class Policy:
     def read_on(self, w: Work, k: Ints) -> None:
         """``k`` steps have passed: move partly prefilled requests on."""
 
+    def joined(self, i: Ints, request: Ints) -> None:
+        """The step that ``request`` joined with has ended in lanes ``i``: its prompt is read, and it has made a
+        token."""
+        s = self.s
+        if self.spending is not None:
+            self.spending.begin(i, request)
+        np.add.at(s.ctx, i, self.book.prompt_done(request, s.t.take(i), i, s.lane))
+
     def free(self, i: Ints, request: Ints, out: Ints) -> None:
         """``request`` with ``out`` tokens made leaves each lane of ``i`` (no repeats) for good: its KV is free."""
         book = self.book

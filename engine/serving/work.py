@@ -48,7 +48,8 @@ class Work:
     gaps: Ints | None = None
     """Decoding requests whose gaps the step log stands for, where that isn't ``n``."""
     joins: list[tuple[Ints, Ints]] = field(default_factory=list)
-    """(lanes, requests) whose prompt is finished by this step; no lane twice in one pair."""
+    """(lanes, requests) that go on by themselves after this step: their prompt is finished by it, or in lanes that only
+    decode their KV has come before it; no lane twice in one pair."""
 
     def open(self) -> Chunks:
         """The chunks, allocated once a round."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from .capacity import capacity_rps, forget_capacities, remember_capacity
+from .capacity import capacity_rps, forget_capacities, pool_rates, remember_capacity
 from .group import Cap, Group, Record, group, in_flight
 from .grouped import Grouped, Served, grouped
 from .interference import LONG_PROMPT, Interference, interference
 from .load import LoadCurve, load_curve
+from .policies import POLICIES, Figure, PolicyName, PolicyOutcome, Split, policy_outcome
+from .pools import PoolRates
 from .promise import Fewest, Trial, fewest_replicas
 from .reading import Read, cached_shares, chunk_sizes, with_cached, with_chunks
 from .recorded_runs import SIDES, RecordedRun, recorded_runs
@@ -19,14 +21,19 @@ from .suggest import Suggestion, suggest
 
 __all__ = [
     "LONG_PROMPT",
+    "POLICIES",
     "RULES",
     "SIDES",
     "Cap",
     "Fewest",
+    "Figure",
     "Group",
     "Grouped",
     "Interference",
     "LoadCurve",
+    "PolicyName",
+    "PolicyOutcome",
+    "PoolRates",
     "Read",
     "Record",
     "RecordedRun",
@@ -36,6 +43,7 @@ __all__ = [
     "Sized",
     "SizedFleet",
     "Spare",
+    "Split",
     "Suggestion",
     "Trial",
     "Tried",
@@ -50,6 +58,8 @@ __all__ = [
     "in_flight",
     "interference",
     "load_curve",
+    "policy_outcome",
+    "pool_rates",
     "recorded_runs",
     "remember_capacity",
     "rule_outcome",

@@ -11,18 +11,23 @@ from engine.machine import ReplicaModel
 from engine.scenario import Analytic, Scenario
 
 Kind = Literal[
-    "replicas", "answers", "cap", "queue_timeout", "chunk", "seats", "weights",
-    "fewer_replicas", "traffic", "users", "stricter",
+    "replicas", "readers", "writers", "answers", "cap", "queue_timeout", "chunk", "seats", "weights",
+    "fewer_replicas", "fewer_readers", "fewer_writers", "traffic", "users", "stricter",
 ]  # fmt: skip
-"""replicas, answers (shorter), cap (on a replica's requests), queue_timeout, chunk (a step's tokens), seats, weights
-(their type); of kept promises: fewer_replicas, traffic and users (more of them), stricter (a
-shorter time promised)."""
+"""replicas, readers and writers (of two pools), answers (shorter), cap (on a replica's requests), queue_timeout, chunk
+(a step's tokens), seats, weights (their type); of kept promises: fewer_replicas, fewer_readers and fewer_writers,
+traffic and users (more of them), stricter (a shorter time promised)."""
 
 SHORTER = 0.75
 """Of the answers' length."""
 MORE_TRAFFIC = 1.25
 MORE_USERS = 2
 """Users that wait for their answers slow themselves down, so twice as many aren't twice the load."""
+_POOLS: dict[Kind, str] = {
+    "readers": "batching.disaggregated.prefill_replicas",
+    "writers": "batching.disaggregated.decode_replicas",
+}
+_FEWER: dict[Kind, Kind] = {"readers": "fewer_readers", "writers": "fewer_writers"}
 _FROM_FIRST_TOKEN = ("tpot", "max_itl")
 """Metrics that a smaller group and smaller chunks make better."""
 
@@ -64,13 +69,27 @@ def candidates(now: Situation) -> Iterator[Candidate]:
 
 
 def _replicas(now: Situation) -> Iterator[Candidate]:
+    if now.scenario.batching.policy == "disaggregated":
+        for kind, path in _POOLS.items():
+            have = getattr(now.scenario.batching.disaggregated, path.rpartition(".")[2])
+            more = have + max(1, round(have / 8))
+            yield Candidate(kind, {path: more}, have, more)
+        return
     have = now.scenario.fleet.replicas
     more = have + max(1, round(have / 8))
     yield Candidate("replicas", with_spare(now.scenario, more - have), have, more)
 
 
 def with_spare(s: Scenario, count: int) -> dict[str, Any]:
-    """The changes that add so many replicas for good; the autoscaler keeps its room above them."""
+    """The changes that add so many replicas for good; the autoscaler keeps its room above them. Two pools keep their
+    proportions."""
+    if s.batching.policy == "disaggregated":
+        pools = s.batching.disaggregated
+        more = round(count * pools.prefill_replicas / s.replicas)
+        return {
+            _POOLS["readers"]: pools.prefill_replicas + more,
+            _POOLS["writers"]: pools.decode_replicas + count - more,
+        }
     changes: dict[str, Any] = {"fleet.replicas": s.fleet.replicas + count}
     if count and s.autoscaler.policy != "none":
         least = max(s.autoscaler.min_replicas, s.fleet.replicas) + count
@@ -106,9 +125,11 @@ def _caps(now: Situation) -> Iterator[Candidate]:
     objective, rate = now.scenario.slo[0], now.capacity_rps
     if not rate or objective.metric in _FROM_FIRST_TOKEN:
         return
+    whole, seats = objective.metric == "e2e", _seats(now)
+    if now.scenario.batching.policy == "disaggregated":  # who reads doesn't keep whom it has read
+        rate, seats = rate * now.scenario.replicas / now.scenario.batching.disaggregated.prefill_replicas, 0.0
     room = rate * objective.threshold_s
-    whole = objective.metric == "e2e"
-    sizes = (0.5 * room, 0.9 * room) if whole else (_seats(now) + 0.3 * room, _seats(now) + 0.9 * room)
+    sizes = (0.5 * room, 0.9 * room) if whole else (seats + 0.3 * room, seats + 0.9 * room)
     have = now.scenario.admission.max_outstanding
     for size in sorted({max(1, int(size)) for size in sizes}):
         if have is None or size < have:
@@ -167,10 +188,20 @@ def _weights(now: Situation) -> Iterator[Candidate]:
         yield Candidate("weights", {"model.weight_dtype": "fp8"}, model.weight_dtype, "fp8")
 
 
+def _smaller_pools(now: Situation) -> Iterator[Candidate]:
+    for kind, path in _POOLS.items():
+        have = getattr(now.scenario.batching.disaggregated, path.rpartition(".")[2])
+        if have > 1:
+            fewer = have - max(1, round(have / 8))
+            yield Candidate(_FEWER[kind], {path: fewer}, have, fewer, leaves_room=True)
+
+
 def _room(now: Situation) -> Iterator[Candidate]:
     """What a kept promise leaves room for."""
-    have, traffic = now.scenario.fleet.replicas, now.scenario.traffic
-    if have > 1:
+    have, traffic = now.scenario.replicas, now.scenario.traffic
+    if now.scenario.batching.policy == "disaggregated":
+        yield from _smaller_pools(now)
+    elif have > 1:
         fewer = have - max(1, round(have / 8))
         changes: dict[str, Any] = {"fleet.replicas": fewer}
         if now.scenario.autoscaler.policy != "none":

@@ -13,7 +13,7 @@ from engine.outcome import InFlight, kv_in_flight
 from engine.scenario import Growth, Scenario
 from engine.traffic import Requests, Trace
 
-from .saturated import held_tokens, mix
+from .saturated import held_tokens, mix_of
 
 Floats = NDArray[np.float64]
 Cap = Literal["max_num_seqs", "kv"]
@@ -25,7 +25,7 @@ _SPAN = 16.0
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A conversation of the mix, met in the middle of its work: long ones are met more often."""
+    """A conversation of the mix_of, met in the middle of its work: long ones are met more often."""
 
     context_tokens: float
     """What its next token attends to, on average."""
@@ -41,7 +41,7 @@ class Group:
 
     sharing: Sharing
     record: Record
-    """Of the whole run's mix, at its start where lengths grow."""
+    """Of the whole run's mix_of, at its start where lengths grow."""
     grown: Record | None
     """At the end of the run where lengths grow."""
     kv_capacity_tokens: int | None
@@ -67,7 +67,7 @@ def group(s: Scenario, trace: Trace | None = None, size: int = 1) -> Group | Non
     """
     model = replica_model(s)
     growth = s.traffic.growth
-    pool = mix(_as_at_first(s), model, trace if s.traffic.process == "trace" else None)
+    pool = mix_of(_as_at_first(s), model, trace if s.traffic.process == "trace" else None)
     if not len(pool):
         return None
     capacity, most = model.kv_capacity_tokens, s.batching.max_num_seqs
@@ -93,7 +93,7 @@ def group(s: Scenario, trace: Trace | None = None, size: int = 1) -> Group | Non
 
 def in_flight(s: Scenario, rate_rps: float, word_s: float, trace: Trace | None = None) -> InFlight | None:
     """KV under way at so many requests a second and seconds a word, if memory had no end; ``None`` as of `group`."""
-    pool = mix(_as_at_first(s), replica_model(s), trace if s.traffic.process == "trace" else None)
+    pool = mix_of(_as_at_first(s), replica_model(s), trace if s.traffic.process == "trace" else None)
     if not len(pool):
         return None
     own = (pool.prompt_tokens - pool.cached_prefix_tokens).astype(np.float64)

@@ -22,7 +22,7 @@ from engine.traffic import Requests, Trace, generate, stream
 
 from .capacity import capacity_rps
 from .prompts import prompts_at_once
-from .saturated import mix, seats_of
+from .saturated import mix_of, seats_of
 
 Floats = NDArray[np.float64]
 
@@ -78,11 +78,11 @@ def load_curve(s: Scenario, trace: Trace | None = None) -> LoadCurve | None:
     """The curve of a scenario's requests and machines; ``None`` when none of its requests fits a replica.
 
     Process ``gamma``, ``deterministic`` and ``poisson`` keep their gaps, others arrive as Poisson; lengths are those of
-    the mix, or of the trace; routers that look at load deal out in turn. At most ``_MOST_REPLICAS`` replicas. Raises
+    the mix_of, or of the trace; routers that look at load deal out in turn. At most ``_MOST_REPLICAS`` replicas. Raises
     ``ScenarioError`` when the model doesn't fit its hardware.
     """
     model = replica_model(s)
-    each, pool = capacity_rps(s, model, trace), mix(s, model, trace if s.traffic.process == "trace" else None)
+    each, pool = capacity_rps(s, model, trace), mix_of(s, model, trace if s.traffic.process == "trace" else None)
     if not each or not len(pool):
         return None
     seats, replicas = seats_of(s.batching, model, pool), min(s.fleet.replicas, _MOST_REPLICAS)

@@ -89,7 +89,7 @@ def ways(s: Scenario, trace: Trace | None = None) -> tuple[Way, ...]:
     rate, group = capacity_rps(s, model, trace), group_size(s, model, trace)
     found = [Way("now", {}), Way("everybody", _OFF), *_by_promise(s)]
     if rate:
-        limit = float(f"{_UNDER_CAPACITY * rate * s.fleet.replicas:.3g}")
+        limit = float(f"{_UNDER_CAPACITY * rate * s.replicas:.3g}")
         bucket = {"rate_rps": limit, "burst": max(1.0, round(_BURST_S * limit))}
         found.append(Way("rate_limit", _OFF | {"admission.rate_limit": bucket}, limit))
     if group:

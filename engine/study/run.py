@@ -14,7 +14,7 @@ from engine.scenario import Scenario
 from engine.serving import Fleet, FleetRun, Sink, StepLog, run_fleet, run_users
 from engine.traffic import Requests, Trace, generate, users
 
-from .capacity import capacity_rps
+from .capacity import capacity_rps, pool_rates
 from .prompts import prompts_at_once
 
 KEEP_STEPS_OF = 300_000
@@ -36,7 +36,8 @@ def simulate(
     started = time.perf_counter()
     load = _closed(s, waits) if s.traffic.process == "closed" else _open(s, trace, requests_per_lane, waits)
     s = load.scenario
-    meter = Meter(s.run.seeds, load.places, s.run.warmup_s, s.run.horizon_s)
+    readers = s.batching.disaggregated.prefill_replicas if s.batching.policy == "disaggregated" else None
+    meter = Meter(s.run.seeds, load.places, s.run.warmup_s, s.run.horizon_s, readers)
     kept: list[StepLog] = []
     keep = load.requests <= KEEP_STEPS_OF
 
@@ -56,9 +57,10 @@ def simulate(
     notes = [*load.model.notes, *load.notes]
     if not run.attempts.arrival_s.size:
         notes.append("No request arrived: there is nothing to measure.")
-    capacity = capacity_rps(s, load.model, trace)
+    capacity, rates = capacity_rps(s, load.model, trace), pool_rates(s, load.model, trace)
+    apart = None if rates is None else (rates.reads_rps, rates.writes_rps)
     spent = time.perf_counter() - started
-    return Result(s, load.model, run, meter, steps, capacity, tuple(dict.fromkeys(notes)), spent, s.run.seed)
+    return Result(s, load.model, run, meter, steps, capacity, tuple(dict.fromkeys(notes)), spent, s.run.seed, apart)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def _open(s: Scenario, trace: Trace | None, requests_per_lane: int | None, waits
     model = replica_model(s, prompts_at_once(s.batching, requests))
     notes = [note for r in requests for note in r.notes]
     if requests_per_lane is not None:
-        s, requests, cut = _shorten(s, requests, requests_per_lane * s.fleet.replicas)
+        s, requests, cut = _shorten(s, requests, requests_per_lane * s.replicas)
         notes.extend(cut)
     fleet, seed = replace(Fleet.of(s, model), keep_waits=waits), s.run.seed
     total = sum(r.arrival_s.size for r in requests)

@@ -33,29 +33,34 @@ def completion_rate(s: Scenario, model: ReplicaModel, trace: Trace | None) -> fl
 
     Output tokens per second, divided by the mean length of an answer. ``trace`` is the mix when it is given.
     """
-    pool = mix(s, model, trace)
+    pool = mix_of(s, model, trace)
     if not len(pool):
         return None
     seats = seats_of(s.batching, model, pool)
     turns = -(-_FEWEST // seats)
     lanes = int(np.clip(_ALL_SEATS // seats, 2, 64))
-    requests = _saturating(pool, s.batching, lanes, seats, int((turns + 0.5) * seats) + 1)
+    requests = saturating(pool, s.batching, lanes, seats, int((turns + 0.5) * seats) + 1)
     if s.batching.policy != "chunked":  # its steps read as much as these requests have, not those of the scenario's run
         model = replica_model(s, prompts_at_once(s.batching, requests))
     pieces: list[StepLog] = []
     run = run_fleet(Fleet(model, s.batching), requests, 1, pieces.append)
-    begin, end = np.transpose([_busy_window(run, lane, seats, turns) for lane in range(lanes)])
-    tokens = _tokens_made(run, StepLog.joined(pieces), begin, end)
+    begin, end = np.transpose([busy_window(run, lane, seats, turns) for lane in range(lanes)])
+    tokens = tokens_made(run, StepLog.joined(pieces), begin, end)
     return float(tokens / (end - begin).sum() / pool.output_tokens.mean())
 
 
 def group_size(s: Scenario, model: ReplicaModel, trace: Trace | None) -> int | None:
     """About how many requests a replica that always has a queue works on; ``None`` when none of the mix fits."""
-    pool = mix(s, model, trace)
-    return seats_of(s.batching, model, pool) if len(pool) else None
+    pool = mix_of(s, model, trace)
+    if not len(pool):
+        return None
+    if s.batching.policy == "disaggregated":  # the one that is sent new requests
+        own = float((pool.prompt_tokens - pool.cached_prefix_tokens).mean())
+        return max(1, int(min(s.batching.max_num_seqs, s.batching.max_num_batched_tokens / own)))
+    return seats_of(s.batching, model, pool)
 
 
-def mix(s: Scenario, model: ReplicaModel, trace: Trace | None) -> Requests:
+def mix_of(s: Scenario, model: ReplicaModel, trace: Trace | None) -> Requests:
     """Requests of the scenario's mix that fit the replica; their times don't matter.
 
     All of a trace, whatever the horizon; lengths that grow are those of the whole run.
@@ -77,10 +82,10 @@ def mix(s: Scenario, model: ReplicaModel, trace: Trace | None) -> Requests:
     if model.context_limit is not None:
         fits &= r.prompt_tokens + r.output_tokens <= model.context_limit
     rows = np.flatnonzero(fits)
-    return _pick(r, rows, np.zeros_like(rows), np.zeros_like(rows))
+    return pick(r, rows, np.zeros_like(rows), np.zeros_like(rows))
 
 
-def _pick(r: Requests, rows: Ints, read: Ints, written: Ints) -> Requests:
+def pick(r: Requests, rows: Ints, read: Ints, written: Ints) -> Requests:
     """Some of the requests, all at time 0, with ``read`` tokens more of prompt and ``written`` fewer to write.
 
     All are equally urgent: who waits longer than whom changes nothing for the sum.
@@ -118,7 +123,7 @@ def seats_of(batching: Batching, model: ReplicaModel, pool: Requests) -> int:
     return max(1, int(most))
 
 
-def _saturating(pool: Requests, batching: Batching, lanes: int, seats: int, later: int) -> list[Requests]:
+def saturating(pool: Requests, batching: Batching, lanes: int, seats: int, later: int) -> list[Requests]:
     """For each lane ``seats`` requests in the middle of their answers, then ``later`` whole ones.
 
     A replica's present work is what a token picked at random from all answers belongs to: long answers more often, at
@@ -131,9 +136,7 @@ def _saturating(pool: Requests, batching: Batching, lanes: int, seats: int, late
     # Points spread evenly keep answers of equal length from ending together: left alone, they would spread out slowly.
     point = (rng.permuted(np.tile(np.arange(seats), (lanes, 1)), axis=1) + rng.random((lanes, 1))) / seats
     written = (point * pool.output_tokens[begun]).astype(np.int64)
-    # Every length of prompt has its share among those that come later: what they cost varies most.
-    spread = ((np.arange(lanes * later) + 0.5) * (len(pool) / (lanes * later))).astype(np.int64)
-    whole = rng.permutation(np.argsort(pool.prompt_tokens, kind="stable")[spread]).reshape(lanes, later)
+    whole = evenly(pool, lanes, later, rng)
     if batching.policy == "static":
         begun, written = rng.integers(len(pool), size=(lanes, seats)), np.zeros_like(begun)
     elif batching.policy == "chunked":
@@ -143,7 +146,13 @@ def _saturating(pool: Requests, batching: Batching, lanes: int, seats: int, late
     written = np.concatenate([written, np.zeros_like(whole)], axis=1)
     # A prompt must not grow beside a reservation for the whole answer.
     read = written if batching.reserve_output_tokens is None else np.zeros_like(written)
-    return [_pick(pool, *lane) for lane in zip(rows, read, written, strict=True)]
+    return [pick(pool, *lane) for lane in zip(rows, read, written, strict=True)]
+
+
+def evenly(pool: Requests, lanes: int, each: int, rng: np.random.Generator) -> Ints:
+    """(lanes, each): rows of the mix in which every length of prompt has its share: what they cost varies most."""
+    spread = ((np.arange(lanes * each) + 0.5) * (len(pool) / (lanes * each))).astype(np.int64)
+    return rng.permutation(np.argsort(pool.prompt_tokens, kind="stable")[spread]).reshape(lanes, each)
 
 
 def _less_what_is_written_meanwhile(written: Ints, own: Ints, budget: int) -> Ints:
@@ -160,7 +169,7 @@ def _less_what_is_written_meanwhile(written: Ints, own: Ints, budget: int) -> In
     return at_first
 
 
-def _busy_window(run: FleetRun, lane: int, seats: int, turns: int) -> tuple[float, float]:
+def busy_window(run: FleetRun, lane: int, seats: int, turns: int) -> tuple[float, float]:
     """(begin, end): the completions, in seconds, between which a saturated replica is watched.
 
     It has taken up all that it had to begin with; then whole turns of all seats follow, because requests of equal
@@ -176,7 +185,7 @@ def _busy_window(run: FleetRun, lane: int, seats: int, turns: int) -> tuple[floa
     return (float(ends[first]), float(ends[last])) if first < last else (0.0, float(ends[-1]))
 
 
-def _tokens_made(run: FleetRun, log: StepLog, begin: Floats, end: Floats) -> int:
+def tokens_made(run: FleetRun, log: StepLog, begin: Floats, end: Floats) -> int:
     """Output tokens that came in (begin, end] of each lane, (lanes,) seconds; a completion ends an entry of the log."""
     a = run.attempts
     firsts = (a.first_token_s > begin[a.seed_index]) & (a.first_token_s <= end[a.seed_index])

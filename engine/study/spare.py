@@ -101,7 +101,7 @@ def spare(s: Scenario, trace: Trace | None = None, *, seeds: int = SEEDS, most: 
     assert found is not None
     return Spare(
         spare=count,
-        replicas=s.fleet.replicas + count,
+        replicas=s.replicas + count,
         changes=with_spare(s, count),
         attainment=found.attainment,
         attainment_with_fewer=None if fewer is None else fewer.attainment,
@@ -120,7 +120,7 @@ def _try(s: Scenario, trace: Trace | None) -> _Trial | None:
         return None
     course = demand(result.run, result.replicas, 0, result.capacity_rps or 1.0)
     needed = ceil(course.demand_rps.max(initial=0.0) / (result.capacity_rps or 1.0) - 1e-9)
-    return _Trial(judged.attainment, bool(judged.met), result.cost.per_hour, needed - s.fleet.replicas)
+    return _Trial(judged.attainment, bool(judged.met), result.cost.per_hour, needed - s.replicas)
 
 
 def _price(s: Scenario, count: int) -> float | None:

@@ -96,7 +96,7 @@ def shortened(s: Scenario, trace: Trace | None, requests_per_replica: int, seeds
 
     What depends on the whole run's length (growing lengths, a ramp, an autoscaler's help) keeps that length.
     """
-    most = requests_per_replica * s.fleet.replicas
+    most = requests_per_replica * s.replicas
     seeds = min(s.run.seeds, seeds, max(2, _MOST_REQUESTS // most))
     if s.traffic.growth is not None or s.traffic.shape.kind == "ramp" or s.autoscaler.policy != "none":
         return s.replace({"run.seeds": seeds})

@@ -19,9 +19,11 @@ from tests.reference.simulator import simulate
 from tests.serving.compare import fleet_of, requests_of, users_of
 
 FIRST_SEED = 5
-COUNT = 60
+COUNT = 72
 """Cases that tests go through."""
-OTHERS = sorted(FEATURES - {"split"})
+_ONE_POOL = 60
+"""Of them have replicas that do everything, the others two pools."""
+OTHERS = sorted(FEATURES - {"split", "disaggregated"})
 """What every third case uses at random."""
 
 
@@ -86,7 +88,8 @@ def result_of(setup: Setup, requests: Sequence[Sequence[Request]], warmup_s: flo
     length = {"horizon_s": horizon, "warmup_s": warmup_s, "seeds": len(requests), "seed": FIRST_SEED}
     traffic = {"process": "trace"} if horizon is None else {}
     s = Scenario.from_dict({"run": length, "traffic": traffic, "fleet": {"replicas": setup.replicas}, **document})
-    meter = Meter(len(requests), setup.replicas, warmup_s, horizon)
+    readers = setup.replicas if setup.decode_replicas else None
+    meter = Meter(len(requests), setup.places, warmup_s, horizon, readers)
     pieces: list[StepLog] = []
 
     def sink(log: StepLog) -> None:
@@ -107,6 +110,9 @@ def case(number: int) -> Case:
     rng = random.Random(number)
     plain: list[set[str]] = [set(), {"max_outstanding"}]
     features = plain[number % 3] if number % 3 < 2 else {name for name in OTHERS if rng.random() < 0.3}
+    if number >= _ONE_POOL:
+        features = {"disaggregated", *(name for name in OTHERS if name != "closed" and rng.random() < 0.3)}
+        features -= {"static", "prefill_first"}
     if "closed" in features:
         features.discard("rate_limit")  # not available together
     setup, first = random_case(rng, features)

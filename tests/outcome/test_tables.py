@@ -41,6 +41,9 @@ COLUMNS = [
     "cached_prefix_tokens", "scheduled_s", "first_token_s", "finish_s", "left_s", "state", "reason", "max_itl_s",
     "preemptions",
 ]  # fmt: skip
+POOL = {name: KEYS["replica"][name] for name in ("capacity_rps", "utilization", "mean_batch", "limited_by")}
+APART: dict[str, Any] = KEYS | {"pools": dict.fromkeys(("prefill", "decode"), POOL | {"replicas": int})}
+"""Keys with two pools."""
 SLO = [
     {"name": "first", "metric": "ttft", "threshold_s": 1.5},
     {"name": "longest", "metric": "max_itl", "threshold_s": 0.9, "target": 1.0},
@@ -64,7 +67,7 @@ class TestSummary:
     def test_keys_and_plain_json(self, number: int) -> None:
         c = case(number)
         summary: Any = result_of(c.setup, c.requests, c.warmup_s, slo=SLO).summary()
-        check_keys(summary, KEYS)
+        check_keys(summary, APART if c.setup.decode_replicas else KEYS)
         assert json.loads(json.dumps(summary, allow_nan=False)) == summary
         assert [entry["name"] for entry in summary["slo"]] == ["first", "longest"]
         for entry in summary["slo"]:
@@ -121,7 +124,8 @@ class TestRequests:
     def test_rows_are_those_of_the_reference(self, number: int) -> None:
         c = case(number)
         table = c.result.requests
-        assert list(table.columns) == COLUMNS
+        apart = ["decode_replica", "landed_s", "resumed_s"] if c.setup.decode_replicas else []
+        assert list(table.columns) == [*COLUMNS, *apart]
         rows = list(c.rows())
         assert table["seed"].tolist() == [FIRST_SEED + seed for seed, _, _ in rows]
         assert table["request"].tolist() == [i for seed in range(3) for i in range(len(c.came(seed)))]
@@ -136,7 +140,10 @@ class TestRequests:
         for name in ("preemptions", "state"):
             assert table[name].tolist() == [getattr(row, name) for _, _, row in rows]
         assert table["reason"].fillna("").tolist() == [row.reason or "" for _, _, row in rows]
-        for name in ("arrival_s", "scheduled_s", "first_token_s", "finish_s", "left_s", "max_itl_s"):
+        if apart:
+            writers = [-1 if r.writer is None else r.writer for _, _, r in rows]
+            assert table["decode_replica"].fillna(-1).tolist() == writers
+        for name in ("arrival_s", "scheduled_s", "first_token_s", "finish_s", "left_s", "max_itl_s", *apart[1:]):
             want = [np.nan if getattr(row, name) is None else getattr(row, name) for _, _, row in rows]
             np.testing.assert_allclose(table[name], want, rtol=1e-9, atol=1e-12)
 

@@ -18,7 +18,7 @@ COLUMNS = [
     "queue", "running", "kv_usage", *(f"limited_{name}" for name in LIMITS), "replicas_wanted", "replicas_ready",
     "replicas_starting", "capacity_rps", "ttft_p50", "ttft_p95", "ttft_p99",
 ]  # fmt: skip
-INTEGRALS = ("present", "running", "held", "busy", *LIMITS)
+INTEGRALS = ("present", "travelling", "running", "held", "busy", *LIMITS)
 
 
 class Bins:
@@ -52,6 +52,10 @@ def laid_out(c: Case, seed: int) -> Bins:
             assert row.arrival_s is not None
             for i, seconds in bins.over(row.arrival_s, outcome.horizon_s if row.left_s is None else row.left_s):
                 bins.sums["present"][i] += seconds
+        if row.first_token_s is not None and row.left_s != row.first_token_s and c.setup.decode_replicas:
+            end = next((at for at in (row.landed_s, row.left_s) if at is not None), outcome.horizon_s)
+            for i, seconds in bins.over(row.first_token_s, end):
+                bins.sums["travelling"][i] += seconds
     for steps in outcome.steps:
         for step in steps:
             for i, seconds in bins.over(step.start, min(step.end, outcome.horizon_s)):
@@ -73,12 +77,15 @@ def test_levels(number: int) -> None:
             continue
         if c.setup.policy != "static":  # whose finished members keep their slots, but don't run
             np.testing.assert_allclose(found["running"], sums["running"] / width, rtol=1e-8, atol=1e-8)
-            waiting = (sums["present"] - sums["running"]) / width
+            waiting = (sums["present"] - sums["running"] - sums["travelling"]) / width
             np.testing.assert_allclose(found["queue"], waiting, rtol=1e-8, atol=1e-7)
+            assert ("travelling" in found) == bool(c.setup.decode_replicas)
+            if c.setup.decode_replicas:
+                np.testing.assert_allclose(found["travelling"], sums["travelling"] / width, rtol=1e-8, atol=1e-7)
         if c.setup.kv_capacity_tokens is None:
             assert found["kv_usage"].isna().all()
         else:
-            usage = sums["held"] / width / (c.setup.replicas * c.setup.kv_capacity_tokens)
+            usage = sums["held"] / width / (c.setup.places * c.setup.kv_capacity_tokens)
             np.testing.assert_allclose(found["kv_usage"], usage, rtol=1e-8, atol=1e-8)
         busy = sums["busy"]
         for name in LIMITS:

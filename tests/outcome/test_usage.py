@@ -29,7 +29,7 @@ def test_sums_over_reference_steps(number: int) -> None:
     np.testing.assert_allclose(usage.limit_s, limit, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(usage.window_s, window, rtol=1e-9, atol=1e-12)
     if busy.sum() > 0:
-        assert usage.utilization == pytest.approx(busy.sum() / window.sum() / c.setup.replicas)
+        assert usage.utilization == pytest.approx(busy.sum() / window.sum() / c.setup.places)
         assert usage.mean_batch == pytest.approx(batch.sum() / busy.sum())
         want = {name: limit[:, LIMITS.index(name)].sum() / busy.sum() for name in LIMITS}
         assert usage.limited_by == pytest.approx(want, abs=1e-9)
@@ -39,7 +39,7 @@ def test_sums_over_reference_steps(number: int) -> None:
 def test_the_pieces_of_the_log_do_not_matter() -> None:
     """One entry at a time or all at once: the same sums."""
     c = case(0)
-    whole, bits = (Meter(3, c.setup.replicas, c.warmup_s, c.setup.horizon_s) for _ in range(2))
+    whole, bits = (Meter(3, c.setup.places, c.warmup_s, c.setup.horizon_s) for _ in range(2))
     log = c.result.log
     whole(log)
     for i in range(log.lane.size):
@@ -48,6 +48,26 @@ def test_the_pieces_of_the_log_do_not_matter() -> None:
         found = getattr(bits.usage(c.result.run), name)
         np.testing.assert_allclose(found, getattr(whole.usage(c.result.run), name), rtol=1e-12, atol=1e-12)
     assert bits.itl(c.result.run).figures == pytest.approx(whole.itl(c.result.run).figures, rel=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("number", range(60, COUNT))
+def test_each_pool_over_its_own_steps(number: int) -> None:
+    c = case(number)
+    window = sum(max(0.0, outcome.horizon_s - c.warmup_s) for outcome in c.expected)
+    assert c.result.pools is not None
+    readers = c.setup.replicas
+    for pool, part in zip(c.result.pools, (slice(0, readers), slice(readers, None)), strict=True):
+        steps = [(i, s) for i, o in enumerate(c.expected) for steps in o.steps[part] for s in steps]
+        busy = sum(c.overlap(seed, step) for seed, step in steps)
+        batch = sum(c.overlap(seed, step) * step.R for seed, step in steps)
+        assert pool.usage.busy_s.sum() == pytest.approx(busy)
+        assert pool.usage.batch_s.sum() == pytest.approx(batch)
+        limited = sum(c.overlap(seed, step) for seed, step in steps if step.limited_by == "kv")
+        assert pool.usage.limit_s.sum(axis=0)[LIMITS.index("kv")] == pytest.approx(limited)
+        if window:
+            assert pool.usage.utilization == pytest.approx(busy / window / pool.replicas)
+    assert sum(pool.usage.busy_s.sum() for pool in c.result.pools) == pytest.approx(c.result.usage.busy_s.sum())
+    assert [pool.replicas for pool in c.result.pools] == [readers, c.setup.decode_replicas]
 
 
 def test_by_hand() -> None:

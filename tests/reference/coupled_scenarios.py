@@ -17,7 +17,7 @@ from tests.reference.scenarios import COARSE, FEATURES, Clock, LinearBase, rando
 COUPLING = frozenset(
     {*ROUTING, "retries", "budget", "layers", "throttle", "shed", "codel", "adaptive_lifo", "routable"}
 )
-BASIS = FEATURES - {"closed", "split"}
+BASIS = FEATURES - {"closed", "split", "disaggregated"}
 
 
 def coarse(uniform: float) -> float:
@@ -70,10 +70,11 @@ def coupled_case(rng: random.Random, features: Set[str] | None = None) -> tuple[
 
     Features are those of `random_case` but "closed" and "split", a routing policy, "retries" ("budget" and "layers"
     need it), "throttle", "shed", "codel", "adaptive_lifo", and "routable": replicas that take requests in intervals
-    only, which never is among the default ones. ValueError for what is unknown.
+    only, which never is among the default ones. Neither is "disaggregated", which goes with the orders of the queue and
+    "shed" only. ValueError for what is unknown.
     """
     features = some_features(rng) if features is None else features
-    if unknown := set(features) - BASIS - COUPLING:
+    if unknown := set(features) - BASIS - COUPLING - {"disaggregated"}:
         raise ValueError(f"features: {sorted(unknown)} unknown; known are {sorted(BASIS | COUPLING)}")
     setup, requests = random_case(rng, features - COUPLING)
     if rng.random() < 0.7:

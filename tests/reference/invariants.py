@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from tests.reference.coupling_laws import check_coupling
 from tests.reference.model import AdaptiveLifo, Outcome, Request, Row, Setup, Step
+from tests.reference.pool_laws import check_handover, check_turns, check_work, read_part, written_parts
 
 STATES = {"completed", "rejected", "timed_out", "unfinished"}
 GATEWAY = ("throttled", "rate_limited", "no_replica")
@@ -30,16 +32,37 @@ def check(setup: Setup, requests: Sequence[Request], outcome: Outcome) -> None:
         _check_deadlines(setup, row, outcome.horizon_s, f"{row}")
     check_coupling(setup, requests, outcome)
     _check_rate_limit(setup, issued)
-    for replica, steps in enumerate(outcome.steps):
+    for replica, steps in enumerate(outcome.steps[: setup.replicas]):
         pairs = [(requests[row.request], row) for row in issued if row.replica == replica]
         pairs.sort(key=lambda pair: pair[1].order or 0)
+        there = [row for _, row in pairs]
+        if setup.policy == "disaggregated":
+            there = [read_part(row, outstanding=True) for row in there]
+            pairs = [(request, read_part(row)) for request, row in pairs]
         _check_steps(setup, steps, outcome.horizon_s)
         _check_tokens(pairs, steps, outcome.horizon_s)
-        accepted = [(q, r) for q, r in pairs if r.state != "rejected" or r.reason == "codel"]
-        _check_order(setup, accepted)
-        _check_never_idle(setup, [r for _, r in accepted], steps)
-        _check_outstanding(setup, [r for _, r in pairs])
+        _check_queue(setup, pairs, steps)
+        _check_outstanding(setup, there)
+    if setup.policy == "disaggregated":
+        _check_pools(setup, requests, outcome, issued)
     assert sorted(outcome.gaps) == sorted(gap for row in issued for gap in row.gaps)
+
+
+def _check_queue(setup: Setup, pairs: list[tuple[Request, Row]], steps: list[Step]) -> None:
+    accepted = [(q, r) for q, r in pairs if r.state != "rejected" or r.reason == "codel"]
+    _check_order(setup, accepted)
+    _check_never_idle(setup, [r for _, r in accepted], steps)
+
+
+def _check_pools(setup: Setup, requests: Sequence[Request], outcome: Outcome, issued: list[Row]) -> None:
+    check_handover(setup, requests, issued)
+    check_turns(setup, issued)
+    check_work(setup, requests, outcome)
+    pairs = [(requests[row.request], row) for row in issued]
+    for replica in range(setup.replicas, setup.replicas + setup.decode_replicas):
+        steps = outcome.steps[replica]
+        _check_steps(setup, steps, outcome.horizon_s)
+        _check_queue(replace(setup, discipline=None), written_parts(pairs, replica), steps)
 
 
 def output_of(setup: Setup, request: Request) -> int:
@@ -124,7 +147,7 @@ def _check_steps(setup: Setup, steps: list[Step], horizon: float) -> None:
         if setup.policy == "chunked":
             assert tokens <= setup.max_num_batched_tokens, step
             assert worked_on == step.running, step
-        if setup.policy == "prefill_first":
+        if setup.policy in ("prefill_first", "disaggregated"):
             assert tokens <= setup.max_num_batched_tokens or worked_on == 1, step
         if setup.kv_capacity_tokens is not None:
             assert step.kv_held_at_start + step.T <= setup.kv_capacity_tokens, step

@@ -31,6 +31,7 @@ class Job:
     decoding: bool = False  # its prefill is complete (since it was last admitted)
     admission: int = -1  # number of its last admission
     gave_up: bool = False  # on_timeout ignore: its client has stopped waiting
+    lands: float | None = None  # when its KV will have come to the other pool
     done: bool = False  # it has left the system (a static group keeps its slot and KV all the same)
 
     @property

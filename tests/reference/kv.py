@@ -14,7 +14,9 @@ def held(running: Sequence[Job]) -> int:
 
 
 def reservation(setup: Setup, job: Job) -> int:
-    """What `reserve` sets aside for a request: P - X + O, or P - X + R."""
+    """What `reserve` sets aside: P - X + O, or P - X + R; P - X + 1 where only the first token is made."""
+    if setup.policy == "prefill_only":
+        return job.prompt - job.cached + 1
     output = job.output if setup.reserve_output_tokens is None else setup.reserve_output_tokens
     return job.prompt - job.cached + output
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+POLICIES = ("chunked", "prefill_first", "static", "disaggregated", "prefill_only", "decode_only")
 ROUTING = ("round_robin", "random", "least_outstanding", "power_of_two", "least_kv")
 
 
@@ -43,7 +44,9 @@ class Setup:
     what a closed-loop user waits on top of its think time after a refusal, and in an open loop what a first retry
     waits at most. `report_interval_s` 0 is live, and only load-aware routing has reports. `routable[i]` are the
     intervals [from_s, until_s) in which replica i takes new requests; None: all always do. `discipline` None is first
-    in first out.
+    in first out. Policy "disaggregated": `replicas` read prompts and `decode_replicas` write answers; between them the
+    KV of a prompt of P tokens travels P * transfer_token_s + transfer_latency_s. "prefill_only" and "decode_only" are
+    what the replicas of the two pools follow.
     """
 
     base: Callable[[int], float] | Sequence[float]
@@ -54,12 +57,15 @@ class Setup:
     context_limit: int | None = None
     max_num_seqs: int = 256
     max_num_batched_tokens: int = 8192
-    policy: str = "chunked"  # chunked | prefill_first | static
+    policy: str = "chunked"  # one of POLICIES
     kv_policy: str = "on_demand"  # on_demand | reserve
     watermark: float = 0.0
     reserve_output_tokens: int | None = None
     batch_wait_s: float = 0.0
     replicas: int = 1
+    decode_replicas: int = 0
+    transfer_token_s: float = 0.0
+    transfer_latency_s: float = 0.0
     max_outstanding: int | None = None
     max_queued_tokens: int | None = None
     rate_limit: tuple[float, float] | None = None
@@ -81,10 +87,17 @@ class Setup:
     shed_ttft_s: float | None = None
     discipline: Codel | AdaptiveLifo | None = None
 
+    @property
+    def places(self) -> int:
+        """Replicas of the fleet, of both pools where there are two."""
+        return self.replicas + self.decode_replicas
+
     def __post_init__(self) -> None:
         """Refuse what has no meaning; ValueError names the field."""
-        if self.policy not in ("chunked", "prefill_first", "static"):
+        if self.policy not in POLICIES:
             raise ValueError(f"policy: {self.policy!r} is not known here")
+        if (self.policy == "disaggregated") != (self.decode_replicas > 0):
+            raise ValueError(f"decode_replicas: {self.decode_replicas} with policy {self.policy}")
         if self.kv_policy not in ("on_demand", "reserve"):
             raise ValueError(f"kv_policy: {self.kv_policy!r} is not known here")
         if self.on_timeout not in ("abort", "ignore"):
@@ -148,6 +161,9 @@ class Row:
     stalled_s: float = 0.0  # what others' prompts added to the steps in which it wrote or stood still
     preempted_s: float = 0.0  # from losing its KV to its next token
     lost_at_s: float | None = None  # when it lost its KV, until it has its next token
+    writer: int | None = None  # disaggregated: the replica that writes, numbered after those that read
+    landed_s: float | None = None  # when the prompt's KV had come
+    resumed_s: float | None = None  # start of the first step that wrote for it
 
     @property
     def gaps(self) -> list[float]:
@@ -182,7 +198,8 @@ class Step:
 class Outcome:
     """`requests`: one row an attempt, in order of (request, attempt), the requests in the order given.
 
-    `steps[replica]` in order of time; `gaps` attempt by attempt.
+    `steps[replica]` in order of time, of disaggregated fleets those of replicas that write last; `gaps` attempt by
+    attempt.
     """
 
     requests: list[Row]

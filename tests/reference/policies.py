@@ -131,8 +131,21 @@ def static(replica: Replica, now: float) -> Work | None:
     return Work(chunks=[(job, job.size) for job in group])
 
 
+def decode_only(replica: Replica, now: float) -> Work | None:
+    """Whoever has come is admitted in order while there is a seat and KV, and writes in this very step."""
+    setup = replica.setup
+    while len(replica.waiting) > 0 and len(replica.running) < setup.max_num_seqs:
+        job = replica.waiting.head(now)
+        if not fits(setup, replica.running, 0, 0, job):
+            break
+        replica.admit(job, now)
+    return Work(decode=list(replica.running)) if replica.running else None
+
+
 POLICIES: dict[str, Callable[[Replica, float], Work | None]] = {
     "chunked": chunked,
     "prefill_first": prefill_first,
     "static": static,
+    "prefill_only": prefill_first,
+    "decode_only": decode_only,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tests.reference import deadlines, kv, shedding
 from tests.reference.disciplines import CodelState
@@ -23,6 +24,7 @@ class Replica:
         self.on_end = on_end
         self.waiting = WaitingQueue(setup.discipline)
         self.codel = CodelState(setup.discipline) if isinstance(setup.discipline, Codel) else None
+        self.travelling: list[Job] = []  # prefill_only: their KV is on its way to the other pool
         self.running: list[Job] = []  # in order of admission; static: the group, finished members included
         self.work: Work | None = None  # of the step in progress
         self.steps: list[Step] = []
@@ -40,8 +42,9 @@ class Replica:
             events.append(self.wake_s)
         for job in self.waiting:
             events += deadlines.next_events(self.setup, job, waiting=True)
-        for job in self.unfinished():
+        for job in [*self.unfinished(), *self.travelling]:
             events += deadlines.next_events(self.setup, job, waiting=False)
+        events += [job.lands for job in self.travelling if job.lands is not None]
         return events
 
     def unfinished(self) -> list[Job]:
@@ -53,7 +56,7 @@ class Replica:
     @property
     def outstanding(self) -> int:
         """Requests accepted that haven't left."""
-        return len(self.unfinished()) + len(self.waiting)
+        return len(self.unfinished()) + len(self.travelling) + len(self.waiting)
 
     @property
     def kv_held(self) -> int:
@@ -89,11 +92,24 @@ class Replica:
             job.row.first_token_s = now
         if job.generated == job.output:
             self._leave_running(job, now)
+        elif self.setup.policy == "prefill_only":
+            self.running.remove(job)
+            job.lands = now + (job.prompt * self.setup.transfer_token_s + self.setup.transfer_latency_s)
+            self.travelling.append(job)
 
     # -- (b) deadlines ---------------------------------------------------------------------------------------
 
     def drop_late(self, now: float) -> None:
-        """Requests past a deadline leave: running ones only at a boundary, waiting ones at once."""
+        """Requests past a deadline leave: running ones only at a boundary, waiting ones at once.
+
+        Travelling ones leave at the end of the step that read their prompt, or when they have come.
+        """
+        for job in list(self.travelling):
+            if now in (job.row.first_token_s, job.lands) and deadlines.must_drop(self.setup, job, now):
+                self.travelling.remove(job)
+                if job.row.first_token_s != now:
+                    job.row.landed_s = now
+                self._leave(job, now)
         if self.work is None:
             for job in self.unfinished():
                 if deadlines.must_drop(self.setup, job, now):
@@ -102,7 +118,7 @@ class Replica:
             if deadlines.must_drop(self.setup, job, now):
                 self.waiting.remove(job)
                 self._leave(job, now)
-        for job in [*self.unfinished(), *self.waiting]:
+        for job in [*self.unfinished(), *self.travelling, *self.waiting]:
             if not job.gave_up and deadlines.client_gives_up(self.setup, job, now):
                 job.gave_up = True
                 self.on_end(job, now)
@@ -123,6 +139,12 @@ class Replica:
             row.state = "timed_out"
         if not job.gave_up:
             self.on_end(job, now)
+
+    def landed(self, now: float) -> list[Job]:
+        """Take out those whose KV has come to the other pool."""
+        came = [job for job in self.travelling if job.lands == now]
+        self.travelling = [job for job in self.travelling if job.lands != now]
+        return came
 
     # -- (c) arrivals ----------------------------------------------------------------------------------------
 
@@ -178,6 +200,8 @@ class Replica:
             job.row.scheduled_s = now
         if job.row.first_token_s is None:
             job.row.admitted_s = now
+        if self.setup.policy == "decode_only":
+            job.row.resumed_s = now
 
     def preempt(self, job: Job, now: float) -> None:
         """Take a running request's slot and KV away; it waits before its class and will prefill again."""
@@ -238,3 +262,18 @@ class Replica:
         if work.preempted or not kv.fits(self.setup, self.running, work.n, work.q, self.waiting.head(now)):
             return "kv"
         return "token_budget"
+
+
+def pools(setup: Setup) -> tuple[Setup, Setup]:
+    """What the replicas that are sent new requests follow, and those that are sent what has its first token.
+
+    The latter refuse nobody; they reserve, and their queue has no classes.
+    """
+    if setup.policy != "disaggregated":
+        return setup, setup
+    reading = replace(setup, policy="prefill_only", decode_replicas=0)
+    writing = replace(
+        setup, policy="decode_only", kv_policy="reserve", watermark=0.0, discipline=None,
+        replicas=setup.decode_replicas, decode_replicas=0,
+    )  # fmt: skip
+    return reading, writing

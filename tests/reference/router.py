@@ -47,17 +47,18 @@ class Router:
     def choose(self, job: Job, now: float) -> int | None:
         """Index of the replica that a request arriving now is sent to, accepted there or not; None: nobody takes any.
 
-        One that names its replica, or whose user has one, goes there. Without a routable replica no turn is taken and
-        no luck used.
+        One that names its replica, or whose user has one, goes there, but not in the second of two pools. Without a
+        routable replica no turn is taken and no luck used.
         """
         candidates = [i for i in range(len(self._replicas)) if self._routable(i, now)]
         if not candidates:
             return None
         turn, self._turn = self._turn, self._turn + 1
-        if job.request.replica is not None:
-            return job.request.replica
-        if job.request.user is not None:
-            turn = job.request.user
+        if self._setup.policy != "decode_only":
+            if job.request.replica is not None:
+                return job.request.replica
+            if job.request.user is not None:
+                turn = job.request.user
         chosen = self._by_policy(candidates, turn, now)
         self._last = chosen
         if self._setup.count_own_sends:

@@ -17,6 +17,7 @@ FEATURES = frozenset(
     {
         "prefill_first",
         "static",
+        "disaggregated",
         "deadlines",
         "ignore",
         "classes",
@@ -86,13 +87,16 @@ def random_case(rng: random.Random, features: Set[str] = frozenset()) -> tuple[S
     max_num_seqs = rng.choice([1, 2, 3, 4, 6, 8, 12, 20])
     budget = max_num_seqs + rng.choice([0, 1, 3, 8, 20, 60])
     replicas = rng.choice([1, 1, 2, 3])
+    base = _linear(clock)
+    policy = rng.choice(sorted({"prefill_first", "static", "disaggregated"} & set(features)) or ["chunked"])
     setup = Setup(
-        base=_linear(clock),
+        base=base,
         max_num_seqs=max_num_seqs,
         max_num_batched_tokens=budget,
-        policy=rng.choice(sorted({"prefill_first", "static"} & set(features)) or ["chunked"]),
+        policy=policy,
         kv_policy="on_demand" if "watermark" in features or rng.random() < 0.6 else "reserve",
         replicas=replicas,
+        decode_replicas=rng.choice([1, 1, 2, 3]) if policy == "disaggregated" else 0,
     )
     if grid != COARSE and rng.random() < 0.7:
         setup.seq_s, setup.kv_token_s, setup.prefill_pair_s = clock.slope(0, 900), clock.slope(0, 60), clock.slope(0, 9)
@@ -155,6 +159,11 @@ def _limit_memory(rng: random.Random, setup: Setup, requests: list[Request], fea
 
 def _add_options(clock: Clock, setup: Setup, requests: list[Request], step: float, features: Set[str]) -> None:
     rng = clock.rng
+    if setup.policy == "disaggregated":
+        if not clock.dyadic:  # else steps of both pools, all equally long, would end together but for rounding
+            setup.kv_token_s = setup.kv_token_s or clock.slope(1, 60)
+        setup.transfer_token_s = rng.choice([0.0, clock.slope(0, 2000), clock.slope(0, 50_000)])
+        setup.transfer_latency_s = rng.choice([0.0, clock.between(0, 4 * step), clock.between(0, 30 * step)])
     if setup.policy == "static" and rng.random() < 0.7:
         setup.batch_wait_s = clock.between(0, 12 * step)
     if "max_outstanding" in features:

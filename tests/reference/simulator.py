@@ -20,7 +20,7 @@ from tests.reference.draws import Draws
 from tests.reference.job import Job, arrive
 from tests.reference.model import Outcome, Request, Row, Setup, Step
 from tests.reference.points import last_until, sync_s
-from tests.reference.replica import Replica
+from tests.reference.replica import Replica, pools
 from tests.reference.retries import Retries
 from tests.reference.router import Router
 from tests.reference.throttle import refusal_probability
@@ -43,8 +43,12 @@ class _Fleet:
         self.arrivals = source(setup, requests)
         self.retries = Retries(setup, draws.backoff)
         self.bucket = TokenBucket(*setup.rate_limit) if setup.rate_limit is not None else None
-        self.replicas = [Replica(setup, self._ended) for _ in range(setup.replicas)]
-        self.router = Router(setup, self.replicas, draws.router)
+        reading, writing = pools(setup)
+        self.readers = [Replica(reading, self._ended) for _ in range(setup.replicas)]
+        self.writers = [Replica(writing, self._ended) for _ in range(setup.decode_replicas)]
+        self.replicas = [*self.readers, *self.writers]
+        self.router = Router(setup, self.readers, draws.router)
+        self.decode_router = Router(writing, self.writers, draws.decode_router)
 
     def run(self) -> Outcome:
         horizon = self.setup.horizon_s
@@ -54,6 +58,7 @@ class _Fleet:
                 replica.deliver(now)
             for replica in self.replicas:
                 replica.drop_late(now)
+            self._land(now)
             self.router.hear(now)
             self.retries.notice(now)
             while self.arrivals.next_s() == now:
@@ -101,6 +106,19 @@ class _Fleet:
             return
         replica.waiting.join(job)
 
+    def _land(self, now: float) -> None:
+        """Those whose KV has come go to a replica that writes, in order of arrival.
+
+        What comes at the horizon is routed, too, though no step starts there.
+        """
+        came = [job for replica in self.readers for job in replica.landed(now)]
+        for job in sorted(came, key=lambda job: job.row.order or 0):
+            job.row.landed_s, job.priority = now, 0  # first come, first served, whatever the class
+            chosen = self.decode_router.choose(job, now)
+            assert chosen is not None
+            job.row.writer = len(self.readers) + chosen
+            self.writers[chosen].waiting.join(job)
+
     def _throttled(self, index: int, attempt: int, now: float) -> bool:
         """The last noticing point, this instant included, decides how probable that is."""
         throttle, every_s = self.setup.throttle, sync_s(self.setup)
@@ -132,7 +150,7 @@ class _Fleet:
         """
         horizon = self.setup.horizon_s
         for replica in self.replicas:
-            for job in [*replica.unfinished(), *replica.waiting]:
+            for job in [*replica.unfinished(), *replica.travelling, *replica.waiting]:
                 assert horizon is not None, "somebody waits, and nothing will ever happen"
                 job.row.state = "unfinished"
                 if self.setup.on_timeout == "ignore":

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.scenario import ParamInfo, Scenario, ScenarioError, describe, parameters
+from engine.scenario import ParamInfo, Scenario, ScenarioError, availability, describe, parameters
 from engine.scenario.availability import NOT_YET, NotYet
 from engine.scenario.paths import with_changes
 
@@ -76,7 +76,9 @@ def test_the_network_is_always_available_for_it_changes_only_what_clients_measur
     assert Scenario.from_dict({"traffic": {"client": {"network_rtt_s": 0.1}}}).traffic.client.network_rtt_s == 0.1
 
 
-def test_sections_name_the_setting_inside() -> None:
+def test_sections_name_the_setting_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = NotYet("batching.disaggregated", "leave it out, and use policy chunked")
+    monkeypatch.setattr(availability, "NOT_YET", (line,))
     with pytest.raises(ScenarioError) as raised:
         Scenario.from_dict({"batching": {"disaggregated": {"prefill_replicas": 3}}})
     assert str(raised.value) == (
@@ -87,6 +89,10 @@ def test_sections_name_the_setting_inside() -> None:
 def test_one_urgency_for_all_is_available() -> None:
     two = [{"name": "a", "priority": 3}, {"name": "b", "priority": 3}]
     assert Scenario.from_dict({"traffic": {"classes": two}}).traffic.classes[1].priority == 3
+
+
+APART = {"batching": {"policy": "disaggregated"}}
+OTHER = "or batching.policy chunked, prefill_first or static"
 
 
 @pytest.mark.parametrize(
@@ -127,6 +133,31 @@ def test_one_urgency_for_all_is_available() -> None:
             {},
             {"batching": {"policy": "static"}, "admission": {"discipline": {"kind": "codel"}}},
             'admission.discipline.kind: "codel" is not available yet; use fifo, or policy chunked or prefill_first',
+        ),
+        (
+            {"process": "closed"},
+            APART,
+            f'traffic.process: "closed" is not available yet; use poisson, {OTHER}',
+        ),
+        (
+            {},
+            APART | {"fleet": {"routing": {"policy": "least_outstanding"}}},
+            f'fleet.routing.policy: "least_outstanding" is not available yet; use round_robin or random, {OTHER}',
+        ),
+        (
+            {"client": {"timeout_s": 9, "max_retries": 2}},
+            APART,
+            f"traffic.client.max_retries: 2 is not available yet; use 0, {OTHER}",
+        ),
+        (
+            {"client": {"throttle": {"k": 2.0}}},
+            APART,
+            'traffic.client.throttle: {"k": 2.0, "window_s": 120.0} is not available yet; leave it out, ' + OTHER,
+        ),
+        (
+            {},
+            APART | {"autoscaler": {"policy": "hpa"}},
+            f'autoscaler.policy: "hpa" is not available yet; use none, {OTHER}',
         ),
     ],
 )

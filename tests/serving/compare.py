@@ -11,9 +11,21 @@ import numpy as np
 from engine.machine import ReplicaModel
 from engine.outcome.gaps import largest_gaps
 from engine.scenario import Batching
-from engine.serving import LIMITS, REASONS, STATES, Deadlines, Fleet, FleetRun, StepLog, run_fleet, run_users
+from engine.serving import (
+    LIMITS,
+    REASONS,
+    STATES,
+    Deadlines,
+    DecodePool,
+    Fleet,
+    FleetRun,
+    Routing,
+    StepLog,
+    run_fleet,
+    run_users,
+)  # fmt: skip
 from engine.traffic import Requests, Users
-from tests.reference.model import Outcome, Request, Setup
+from tests.reference.model import AdaptiveLifo, Codel, Outcome, Request, Setup
 
 TIMES = {
     "arrival_s": "arrival_s",
@@ -63,7 +75,10 @@ def fleet_of(setup: Setup, requests: Sequence[Request] = ()) -> Fleet:
             "batch_wait_s": setup.batch_wait_s,
         }
     )
-    never = math.inf
+    decode = None
+    if setup.decode_replicas:
+        decode = DecodePool(setup.decode_replicas, setup.transfer_token_s, setup.transfer_latency_s)
+    never, order = math.inf, setup.discipline
     return Fleet(
         model_of(setup, requests),
         batching,
@@ -75,6 +90,11 @@ def fleet_of(setup: Setup, requests: Sequence[Request] = ()) -> Fleet:
         ignores_clients=setup.on_timeout == "ignore",
         horizon_s=setup.horizon_s,
         keep_waits=True,
+        routing=Routing(setup.routing),
+        decode=decode,
+        shed_ttft_s=setup.shed_ttft_s,
+        codel=(order.target_s, order.interval_s) if isinstance(order, Codel) else None,
+        lifo_after_s=order.after_s if isinstance(order, AdaptiveLifo) else None,
     )
 
 
@@ -164,14 +184,17 @@ def run_differences(run: FleetRun, log: StepLog, order: Sequence[int], expected:
             "reason": REASONS[a.reason[i]] or None,
             "preemptions": int(a.preemptions[i]),
         }
+        times = {name: float(getattr(a, name)[i]) for name in TIMES} | {"max_itl_s": float(gaps[i])}
+        if row.state == "completed":
+            times |= {name: float(getattr(a, name)[i]) for name in WAITS}
+        if a.handover is not None:
+            got["writer"] = int(a.handover.replica[i]) if a.handover.replica[i] >= 0 else None
+            times |= {name: float(getattr(a.handover, name)[i]) for name in ("landed_s", "resumed_s")}
         found += [
             f"request {row.request} attempt {row.attempt} {name}: expected {getattr(row, name)}, got {value}"
             for name, value in got.items()
             if getattr(row, name) != value
         ]
-        times = {name: float(getattr(a, name)[i]) for name in TIMES} | {"max_itl_s": float(gaps[i])}
-        if row.state == "completed":
-            times |= {name: float(getattr(a, name)[i]) for name in WAITS}
         found += [
             f"request {row.request} attempt {row.attempt} {name}: expected {getattr(row, name)}, got {value}"
             for name, value in times.items()

@@ -16,7 +16,7 @@ from tests.reference.simulator import simulate
 from tests.serving.compare import differences, run_engine
 
 POLICIES = ("chunked", "prefill_first", "static")
-EXTRAS = sorted(FEATURES - {*POLICIES, "split"})
+EXTRAS = sorted(FEATURES - {*POLICIES, "disaggregated", "split"})
 """What random cases use beside both KV policies, prefixes, limits, several replicas and horizons."""
 
 

@@ -9,7 +9,7 @@ import pytest
 from engine.machine import replica_model
 from engine.scenario import Scenario, preset
 from engine.study import Suggestion, simulate, suggest
-from engine.study.candidates import Situation, candidates
+from engine.study.candidates import Situation, candidates, with_spare
 from engine.study.suggest import shortened
 
 SECOND = {"kind": "linear", "overhead_s": 1.0}
@@ -132,6 +132,32 @@ def test_more_people_are_let_in_only_where_they_find_a_seat(users: int, expected
         c.after for c in candidates(Situation(s, replica_model(s), 1.0, kept=True, kept_s=None)) if c.kind == "users"
     ]
     assert found == ([] if expected is None else [expected])
+
+
+def test_two_pools_grow_and_shrink_one_at_a_time() -> None:
+    """Readers of half a second a prompt, which are the scarce ones; the first word within 3 s."""
+    slow = scenario(
+        batching__policy="disaggregated", batching__disaggregated__decode_replicas=2, performance__overhead_s=0.5,
+        traffic__rate_rps=1.9, traffic__classes=[{"prompt_tokens": TOKENS, "output_tokens": TOKENS | {"value": 2}}],
+    )  # fmt: skip
+    found = by_kind(suggest(slow, most=10))
+    assert found["readers"].changes == {"batching.disaggregated.prefill_replicas": 2}
+    assert "writers" not in found, "another writer makes no first word come sooner"
+    assert "replicas" not in found
+    kept = by_kind(
+        suggest(slow.replace({"batching.disaggregated.prefill_replicas": 3, "traffic.rate_rps": 1.0}), most=10)
+    )
+    assert kept["fewer_readers"].changes == {"batching.disaggregated.prefill_replicas": 2}
+    assert kept["fewer_writers"].changes == {"batching.disaggregated.decode_replicas": 1}
+    assert (kept["fewer_writers"].cost_after or 0) < (kept["fewer_writers"].cost_before or 0)
+
+
+def test_spare_replicas_keep_the_proportions_of_two_pools() -> None:
+    pools = {"prefill_replicas": 2, "decode_replicas": 4}
+    s = scenario(batching__policy="disaggregated", batching__disaggregated=pools)
+    assert s.replace(with_spare(s, 3)).batching.disaggregated.model_dump() == s.batching.disaggregated.model_dump() | {
+        "prefill_replicas": 3, "decode_replicas": 6,
+    }  # fmt: skip
 
 
 class TestShortened:

@@ -13,8 +13,8 @@ from engine.scenario.paths import changes
 from engine.scenario.presets import presets
 from tests.scenario.strategies import scenarios
 from ui.control import position
-from ui.controls import apply, burstiness_word, controls
-from ui.settings import name_of
+from ui.controls import POOLS, apply, burstiness_word, controls
+from ui.settings import ONLY_WITH, name_of
 from ui.settings import settings as settings_of
 
 MONDAY = presets()[0].scenario
@@ -200,7 +200,16 @@ def test_the_engine_settings_have_the_engine_s_names_and_only_what_is_built() ->
     assert all(f"`{name_of(path)}`" in control.label for path, control in found.items())
     assert {"shed", "discipline", "throttle", "rate_limit", "max_retries", "retry_budget_ratio"} <= names
     assert {"autoscaler", "metric", "target", "min_replicas", "count_starting", "provision_s"} <= names
-    assert "disaggregated" not in (found["batching.policy"].choices or {})
+    assert {"chunked", "prefill_first", "static", "disaggregated"} == set(found["batching.policy"].choices or {})
+    assert set(ONLY_WITH) < set(found)
+
+
+def test_two_pools_have_sizes_of_their_own() -> None:
+    found = controls(MONDAY)
+    apart = apply(MONDAY, shown(MONDAY) | {"batching.policy": "disaggregated", POOLS[0]: 3, POOLS[1]: 5})
+    assert apart.replicas == 8
+    assert apart.fleet.replicas == MONDAY.fleet.replicas == MONDAY.replicas
+    assert [found[pool].value for pool in POOLS] == [1, 1]
 
 
 def test_people_in_a_closed_loop_have_a_control_instead_of_a_rate() -> None:

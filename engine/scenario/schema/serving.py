@@ -124,7 +124,7 @@ class Batching(Section):
             "on_demand": "taken as it grows; the last admitted gives way when it runs out (vLLM)",
             "reserve": "set aside at the start for the whole answer",
         },
-        help="When a conversation's KV is taken.",
+        help="When a conversation's KV is taken. Replicas that only write answers always reserve.",
         why="what vLLM does",
     )
     kv_capacity_tokens: int | None = param(
@@ -250,7 +250,7 @@ class Fleet(Section):
         step=1,
         usual=(1, 64),
         flag="--data-parallel-size",
-        help="Identical copies of the model, each with its own queue.",
+        help="Identical copies of the model, each with its own queue; policy disaggregated has its own two numbers.",
         why="two, so that one may fail",
     )
     routing: Routing = section(Routing(), label="Router", help="How a replica is chosen.", why="each in turn")
