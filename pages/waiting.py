@@ -5,13 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from engine import Scenario, ScenarioError  # the whole engine first: two visitors at once would import it from two ends
-from engine.study import LONG_PROMPT, cached_shares, interference
+from engine.study import LONG_PROMPT, POLICIES, cached_shares, interference
 from engine.traffic import Trace
 from ui import (
     against,
     answering,
     interference_chart,
     parts,
+    policy_words,
     reading_charts,
     session,
     waiting_charts,
@@ -60,7 +61,7 @@ def show(answer: Answer, scenario: Scenario, current: Current, trace: Trace | No
     _long_prompt(scenario)
     _load(scenario)
     _chunks(scenario)
-    # How the policies compare on the same traffic has its place here.
+    _policies(scenario)
     _cached(scenario)
     _fan_out(scenario)
     parts.assumed(story, scenario, _ASSUMED)
@@ -140,6 +141,27 @@ def _chunks(scenario: Scenario) -> None:
                 size = int(read.value)
                 st.button(f"Use {size:,}", key=f"use-chunk-{size}", on_click=session.change, args=(read.changes,))
     st.caption(waiting_words.source(found))
+
+
+def _policies(scenario: Scenario) -> None:
+    st.markdown("#### How prompts and answers share the machines")
+    found = waiting_studies.policies(scenario)
+    if not found:
+        st.caption(_NOT_YET if found is None else "No answer is complete, so there is nothing to compare.")
+        return
+    parts.chart(
+        "policies",
+        policy_words.policies_sentence(found),
+        reading_charts.policies_figure([policy_words.NAMES[one.policy] for one in found], found),
+        lambda: waiting_tables.policies_table(found),
+    )
+    with st.container(horizontal=True, gap="small", key="use-policies"):
+        for one in found:
+            if one.policy != scenario.batching.policy:
+                words = f"Use {policy_words.NAMES[one.policy]}"
+                st.button(words, key=f"use-{one.policy}", on_click=session.change, args=(one.changes,))
+    missing = [policy for policy in POLICIES if policy not in {one.policy for one in found}]
+    st.caption(policy_words.source(found, missing))
 
 
 def _load(scenario: Scenario) -> None:

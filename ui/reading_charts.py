@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from engine.study import Read
+from engine.study import Figure, PolicyOutcome, Read
 from ui.charts import BLUE, ORANGE, PURPLE, RED, TEXT, Floats, axis_title, f32, log_ticks, spread_apart
 from ui.words import NBSP, percent
 
@@ -24,10 +25,12 @@ class _Line:
     name: str
     colour: str
     dash: str
-    of: Callable[[Read], float]
+    of: Callable[[Any], float]
 
 
-_PANELS: tuple[tuple[str, tuple[float, float], tuple[_Line, ...]], ...] = (
+_Panels = tuple[tuple[str, tuple[float, float], tuple[_Line, ...]], ...]
+
+_PANELS: _Panels = (
     (
         "first word (TTFT)",
         (0.56, 1.0),
@@ -47,6 +50,30 @@ _PANELS: tuple[tuple[str, tuple[float, float], tuple[_Line, ...]], ...] = (
 )
 
 
+_POLICIES: _Panels = (
+    (
+        "first word (TTFT)",
+        (0.56, 1.0),
+        (
+            _Line("first word p95", ORANGE, "solid", lambda policy: _value(policy.ttft_s["p95"])),
+            _Line("p50", BLUE, "dot", lambda policy: _value(policy.ttft_s["p50"])),
+        ),
+    ),
+    (
+        "gap between words (ITL)",
+        (0.0, 0.44),
+        (
+            _Line("longest p95", RED, "solid", lambda policy: _value(policy.stall_s["p95"])),
+            _Line("gap p99", PURPLE, "dash", lambda policy: _value(policy.itl_s["p99"])),
+        ),
+    ),
+)
+
+
+def _value(figure: Figure) -> float:
+    return math.nan if figure.value is None else figure.value
+
+
 def chunks_figure(found: Sequence[Read], own: int) -> go.Figure:
     """First word above, gaps below, by the token budget of a step."""
     names = [f"{int(read.value):,}" for read in found]
@@ -64,7 +91,14 @@ def cached_figure(found: Sequence[Read]) -> go.Figure:
     return _panels([percent(read.value, 2) for read in found], found, "share of the mean prompt that is cached")
 
 
-def _panels(names: list[str], found: Sequence[Read], along: str) -> go.Figure:
+def policies_figure(names: list[str], found: Sequence[PolicyOutcome]) -> go.Figure:
+    """First word above, gaps below, one place a policy; there is nothing between two of them."""
+    return _panels(names, found, "how prompts and answers share the machines", _POLICIES, "markers")
+
+
+def _panels(
+    names: list[str], found: Sequence[Any], along: str, panels: _Panels = _PANELS, mode: str = "lines+markers"
+) -> go.Figure:
     both = {"fixedrange": True, "tickfont": {"color": TEXT}}
     traces: list[dict[str, Any]] = []
     layout: dict[str, Any] = {
@@ -72,14 +106,16 @@ def _panels(names: list[str], found: Sequence[Read], along: str) -> go.Figure:
         "hoversubplots": "axis", "margin": {"l": 8, "r": 96, "t": _TOP_PX, "b": 0}, "annotations": [],
         "xaxis": both | {"type": "category", "title": axis_title(along), "anchor": "y2", "showgrid": False},
     }  # fmt: skip
-    for panel, (title, (bottom, ceiling), lines) in enumerate(_PANELS):
+    for panel, (title, (bottom, ceiling), lines) in enumerate(panels):
         values = [np.array([line.of(read) for read in found]) for line in lines]
         scale, unit = (1.0, "s") if np.nanmax(np.concatenate(values), initial=0.0) >= 1.0 else (1000.0, "ms")
         ref = "y2" if panel else "y"
         low, high = _range([value * scale for value in values])
         up = {"range": [low, high], "domain": [bottom, ceiling], "anchor": "x"}
         layout["yaxis2" if panel else "yaxis"] = both | up | log_ticks(low, high)
-        traces += [_trace(names, y * scale, line, ref, unit) for line, y in zip(lines, values, strict=True)]
+        traces += [
+            _trace(names, y * scale, line, ref, unit) | {"mode": mode} for line, y in zip(lines, values, strict=True)
+        ]
         per_px = (high - low) / ((ceiling - bottom) * (_HEIGHT - _TOP_PX - _BELOW_PX))
         layout["annotations"] += _ends([y * scale for y in values], lines, ref, (low, high), per_px)
         above = {"x": 0, "xref": "paper", "xanchor": "left", "y": ceiling, "yref": "paper", "yanchor": "bottom"}
@@ -97,10 +133,10 @@ def _range(values: Sequence[Floats]) -> tuple[float, float]:
     return float(np.log10(every.min())) - _DECADE, float(np.log10(every.max())) + _DECADE
 
 
-def _trace(names: list[str], y: Floats, line: _Line, ref: str, unit: str) -> dict[str, Any]:
+def _trace(names: list[str], y: Floats, line: _Line, ref: str, unit: str, mode: str) -> dict[str, Any]:
     marker = {"color": line.colour, "size": 6, "symbol": "circle" if line.dash == "solid" else "diamond"}
     style = {"line": {"color": line.colour, "width": 2.0, "dash": line.dash}, "marker": marker}
-    about = {"type": "scatter", "mode": "lines+markers", "name": line.name, "hovertemplate": f"%{{y:.3~g}} {unit}"}
+    about = {"type": "scatter", "mode": mode, "name": line.name, "hovertemplate": f"%{{y:.3~g}} {unit}"}
     return about | style | {"x": names, "y": f32(y), "yaxis": ref}
 
 
@@ -109,7 +145,7 @@ def _ends(
 ) -> list[dict[str, Any]]:
     """The lines' names at their right ends."""
     low, high = span
-    last = [float(np.log10(y[-1])) - low if y[-1] > 0 else 0.0 for y in values]
+    last = [float(np.log10(y[-1])) - low if y[-1] > 0 else 0.0 for y in values]  # nan, too
     places = spread_apart(last, _LABEL_PX * per_px, high - low)
     right = {"x": 1, "xref": "paper", "xanchor": "left", "xshift": 6, "showarrow": False, "yref": ref}
     return [

@@ -29,7 +29,8 @@ from ui.overload_charts import axis, stacked
 from ui.words import NBSP, seconds
 
 COLOURS: dict[Part, str] = {
-    "queue": ORANGE, "frontend": TEXT, "prompt": PURPLE, "handover": GREEN, "answer": BLUE, "stalled": YELLOW, "preempted": RED,
+    "queue": ORANGE, "frontend": TEXT, "prompt": PURPLE, "handover": GREEN, "answer": BLUE, "stalled": YELLOW,
+    "preempted": RED,
 }  # fmt: skip
 PATTERNS: dict[Part, str] = {
     "queue": "", "frontend": "-", "prompt": "x", "handover": "|", "answer": "", "stalled": "/", "preempted": ".",

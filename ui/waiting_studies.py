@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from engine.scenario import Scenario
-from engine.study import Read, cached_shares, chunk_sizes
+from engine.study import POLICIES, PolicyOutcome, Read, cached_shares, chunk_sizes
 from engine.traffic import Trace
 from ui import runs, work
 from ui.runs import Answer, Aside
@@ -28,6 +28,7 @@ def pieces(scenario: Scenario) -> dict[str, list[str]]:
         APART: [APART],
         LOAD: [LOAD],
         "chunks": [_chunk(tokens) for tokens in chunk_sizes(scenario)],
+        "policies": [f"policies {policy}" for policy in POLICIES],
         "cached": [_cached(share) for share in cached_shares(scenario)],
     }
 
@@ -59,6 +60,14 @@ def reads(scenario: Scenario, section: str) -> list[Read] | None:
     return [one.result for one in found if one is not None and one.result is not None and one.result.answered]
 
 
+def policies(scenario: Scenario) -> list[PolicyOutcome] | None:
+    """The policies' outcomes, those that go with this scenario; `None` until all are there."""
+    found = [known(scenario, piece) for piece in pieces(scenario)["policies"]]
+    if any(one is None for one in found):
+        return None
+    return [one.result for one in found if one is not None and one.result is not None and one.result.answered]
+
+
 def go_on(scenario: Scenario, each_rps: float | None, trace: Trace | None) -> None:
     """Ask for what comes next, so that it is worked out. `each_rps`: what one replica can serve."""
     open_ = [piece for section in pieces(scenario).values() for piece in section if known(scenario, piece) is None]
@@ -78,6 +87,8 @@ def _job(
             return work.load_of, (scenario, each_rps, trace)
         case "chunks":
             return work.chunked, (scenario, int(value), trace)
+        case "policies":
+            return work.under_policy, (scenario, value, trace)
         case _:
             return work.cached, (scenario, float(value))
 

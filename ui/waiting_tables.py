@@ -9,7 +9,7 @@ import pandas as pd
 
 from engine.outcome.fan_out import MOST_CALLS, FanOut, call_share
 from engine.outcome.where import Where
-from engine.study import Interference, LoadCurve, Read
+from engine.study import Interference, LoadCurve, PolicyOutcome, Read
 from ui.waiting_words import PARTS
 
 
@@ -76,3 +76,30 @@ def fan_out_table(f: FanOut) -> pd.DataFrame:
         columns[f"independent {name} (s)"] = f.independent_s[level]
         columns[f"simulated {name} (s)"] = np.where(here, f.action_s[level], np.nan)
     return pd.DataFrame(columns)
+
+
+def policies_table(found: Sequence[PolicyOutcome]) -> pd.DataFrame:
+    """One row a policy."""
+    return pd.DataFrame(
+        {
+            "policy": [one.policy for one in found],
+            "replicas": [one.replicas for one in found],
+            "of them for prompts": [one.split and one.split.prefill_replicas for one in found],
+        }
+        | {f"first word {name} (s)": [one.ttft_s[name].value for one in found] for name in ("p50", "p95", "p99")}
+        | {f"gap {name} (s)": [one.itl_s[name].value for one in found] for name in ("p95", "p99")}
+        | {f"longest pause {name} (s)": [one.stall_s[name].value for one in found] for name in ("p95", "p99", "max")}
+        | {
+            "tokens/s": [one.output_tokens_per_s.value for one in found],
+            "promise kept (%)": [
+                one.attainment and one.attainment.value and 100 * one.attainment.value for one in found
+            ],
+            "answered": [one.answered for one in found],
+            "not answered": [one.unanswered for one in found],
+        }
+    )
+
+
+def _kept(one: PolicyOutcome) -> float | None:
+    """The share that kept the promise, percent."""
+    return None if one.attainment is None or one.attainment.value is None else 100 * one.attainment.value

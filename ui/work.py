@@ -11,11 +11,13 @@ from engine.machine import replica_model
 from engine.outcome.fan_out import FanOut, fan_out
 from engine.outcome.story import Story, story
 from engine.outcome.where import Where, where
-from engine.scenario import Scenario
+from engine.scenario import Scenario, ScenarioError
 from engine.study import (
     Fewest,
     Grouped,
     LoadCurve,
+    PolicyName,
+    PolicyOutcome,
     Read,
     RuleName,
     RuleOutcome,
@@ -27,6 +29,7 @@ from engine.study import (
     fewest_replicas,
     grouped,
     load_curve,
+    policy_outcome,
     remember_capacity,
     rule_outcome,
     simulate,
@@ -107,6 +110,14 @@ def load_of(scenario: Scenario, each_rps: float | None, trace: Trace | None = No
 def chunked(scenario: Scenario, tokens: int, trace: Trace | None = None) -> Read:
     """Another token budget of a step. Raises `ScenarioError` and `TraceError`."""
     return with_chunks(scenario, tokens, trace)
+
+
+def under_policy(scenario: Scenario, policy: PolicyName, trace: Trace | None = None) -> PolicyOutcome | None:
+    """Another batching policy; `None` where it doesn't go with the scenario's other settings. Raises `TraceError`."""
+    try:
+        return policy_outcome(scenario, policy, trace)
+    except ScenarioError:
+        return None
 
 
 def cached(scenario: Scenario, share: float) -> Read:

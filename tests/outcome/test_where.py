@@ -141,3 +141,22 @@ def test_nobody_comes() -> None:
     told = where(small(**{"traffic.shape": {"kind": "steps", "points": [[0, 0.0]]}}))
     assert told.levels == ()
     assert np.isnan(told.wait_mean_s)
+
+
+def test_two_pools_have_a_way_between_them() -> None:
+    """A prompt takes a step of 1/16 s, its KV 0.25 s to the other pool, where three more words take 3/64 s."""
+    trace: Trace = read_trace(b"arrival_s,prompt_tokens,output_tokens\n0,49,4\n")
+    pools = {"prefill_replicas": 1, "decode_replicas": 1, "transfer_gbps": 1e6, "transfer_latency_s": 0.25}
+    document = {
+        "traffic": {"process": "trace", "trace": {"source": f"sha256:{trace.sha256}"}},
+        "performance": {"kind": "linear", "overhead_s": 15 / 1024, "token_s": 1 / 1024},
+        "batching": {"policy": "disaggregated", "disaggregated": pools},
+        "slo": [],
+        "run": {"horizon_s": None, "warmup_s": 0, "seeds": 1},
+    }
+    result = simulate(Scenario.from_dict(document), trace, waits=True)
+    found = {part: float(values[0]) for part, values in parts(result).items()}
+    assert found["prompt"] == 1 / 16
+    assert found["handover"] == pytest.approx(0.25, rel=1e-3)
+    assert found["answer"] == pytest.approx(3 / 64)
+    assert sum(found.values()) == pytest.approx(float(result.e2e_s[0]))

@@ -1,0 +1,61 @@
+"""What is said about policies side by side, each sentence for outcomes in which it is true."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.study import Figure, PolicyOutcome, Split
+from ui.policy_words import policies_sentence, source
+from ui.words import NBSP
+
+
+def outcome(
+    policy: Any, first_s: float, pause_s: float, kept: float | None, split: Split | None = None
+) -> PolicyOutcome:
+    figure = Figure(None if kept is None else kept)
+    return PolicyOutcome(
+        policy=policy,
+        changes={},
+        replicas=4,
+        accelerators=8,
+        ttft_s={name: Figure(first_s) for name in ("p50", "p95", "p99")},
+        itl_s={name: Figure(pause_s / 2) for name in ("p95", "p99")},
+        stall_s={name: Figure(pause_s) for name in ("p50", "p95", "p99", "max")},
+        output_tokens_per_s=Figure(100.0),
+        attainment=None if kept is None else Figure(kept),
+        goodput_rps=1.0,
+        capacity_rps=2.0,
+        answered=10,
+        unanswered=0,
+        split=split,
+        splits=(split, split) if split else (),
+        runs=8,
+        horizon_s=600.0,
+    )
+
+
+CHUNKED = outcome("chunked", 2.0, 0.25, 0.9)
+FIRST = outcome("prefill_first", 1.0, 2.0, 0.95)
+POOLS = outcome("disaggregated", 3.0, 0.1, 0.5, Split(1, 3, 0.5, 1.0, 9.0))
+
+
+def said(*found: PolicyOutcome) -> str:
+    return policies_sentence(found).replace(NBSP, " ")
+
+
+def test_one_policy_for_the_first_word_and_another_for_steady_ones() -> None:
+    text = said(CHUNKED, FIRST, POOLS)
+    assert text.startswith("**The first word comes soonest with prompts read first: 1 s for the slowest in 20.")
+    assert "Words pause least with 1 of 4 replicas only for prompts: 100 ms, against 2 s.**" in text
+    assert text.endswith("The promise is kept best by: prompts first, for 95 % of requests.")
+
+
+def test_one_policy_for_both() -> None:
+    assert "Nobody's longest pause is shorter either: 250 ms.**" in said(CHUNKED, outcome("static", 4.0, 0.5, None))
+
+
+def test_what_was_simulated() -> None:
+    text = source([CHUNKED, POOLS], ["static"]).replace(NBSP, " ")
+    assert text.startswith("8 runs of 10 min each, the same requests on the same 8 accelerators.")
+    assert "Of 2 ways to share the replicas out to two pools the best is shown." in text
+    assert text.endswith("Not possible with these settings: in groups.")

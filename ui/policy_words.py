@@ -1,0 +1,73 @@
+"""What the waiting page says about batching policies on the same traffic. No Streamlit here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.study import PolicyName, PolicyOutcome
+from ui.words import count, listed, percent, seconds
+
+NAMES: dict[PolicyName, str] = {
+    "chunked": "in chunks",
+    "prefill_first": "prompts first",
+    "static": "in groups",
+    "disaggregated": "two pools",
+}
+"""Short names, for an axis and for buttons."""
+_SAME = 0.05
+
+
+def policies_sentence(found: Sequence[PolicyOutcome]) -> str:
+    """Who has the first word soonest, and who pauses least."""
+    first = min(found, key=_first)
+    steady = min(found, key=_pause)
+    text = f"**The first word comes soonest {_how(first)}: {seconds(_first(first))} for the slowest in 20. "
+    if steady is first:
+        text += f"Nobody's longest pause is shorter either: {seconds(_pause(steady))}.** "
+    else:
+        text += f"Words pause least {_how(steady)}: {seconds(_pause(steady))}, against {seconds(_pause(first))}.** "
+    return text + _kept(found)
+
+
+def _first(one: PolicyOutcome) -> float:
+    return _value(one.ttft_s["p95"].value)
+
+
+def _pause(one: PolicyOutcome) -> float:
+    return _value(one.stall_s["p95"].value)
+
+
+def _value(value: float | None) -> float:
+    return float("inf") if value is None else value
+
+
+def _how(one: PolicyOutcome) -> str:
+    if one.split is None:
+        return {"chunked": "with prompts in chunks", "prefill_first": "with prompts read first", "static": "in groups"}[
+            one.policy
+        ]
+    return f"with {one.split.prefill_replicas} of {one.replicas} replicas only for prompts"
+
+
+def _kept(found: Sequence[PolicyOutcome]) -> str:
+    shares = {one.policy: one.attainment.value for one in found if one.attainment and one.attainment.value is not None}
+    if not shares:
+        return ""
+    best = max(shares.values())
+    winners = [NAMES[policy] for policy, share in shares.items() if share > best - _SAME * (1 - best) - 1e-9]
+    return f"The promise is kept best by: {listed(winners)}, for {percent(best)} of requests."
+
+
+def source(found: Sequence[PolicyOutcome], missing: Sequence[PolicyName]) -> str:
+    """What was simulated, and which policies couldn't be."""
+    one = found[0]
+    text = (
+        f"{count(one.runs, 'run')} of {seconds(one.horizon_s)} each, the same requests on the same "
+        f"{count(one.accelerators, 'accelerator')}. The first gap of two pools contains the way between them."
+    )
+    splits = next((other.splits for other in found if other.splits), ())
+    if len(splits) > 1:
+        text += f" Of {len(splits)} ways to share the replicas out to two pools the best is shown."
+    if missing:
+        text += f" Not possible with these settings: {listed([NAMES[policy] for policy in missing])}."
+    return text
