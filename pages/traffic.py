@@ -109,7 +109,7 @@ def _lengths(a: Arriving, scenario: Scenario, trace: Trace | None) -> None:
         more = " Dotted: the lognormal fitted below." if found is not None else ""
         parts.chart(
             "lengths",
-            traffic_words.lengths_sentence(prompt, output) + more,
+            traffic_words.lengths_sentence(prompt, output, scenario) + more,
             traffic_charts.lengths_figure(prompt, output, (found.prompt, found.output) if found else None),
             lambda: traffic_tables.lengths_table(prompt, output),
         )

@@ -139,9 +139,16 @@ def sized_sentence(z: Sized, scenario: Scenario) -> str:
         return f"**A service {who} {does}.** As many replicas could serve the worst {word} ({rate(z.worst_rps)}), too."
     more = f" and {money(many.per_hour - few.per_hour)} more an hour" if many.per_hour and few.per_hour else ""
     then = f": {percent(many.kept_worst, 2)} then" if many.kept_worst is not None else ""
+    target = scenario.slo[0].target if scenario.slo else 0.0
+    short = many.kept_worst is not None and many.kept_worst < target and z.slice_s > 1.0
+    inside = (
+        f" Still not {percent(target)}: inside the {word} there are worse seconds, and what was left from before."
+        if short
+        else ""
+    )
     return (
         f"**A service {who} {does}.** The worst {word} ({rate(z.worst_rps)}) takes "
-        f"{count(many.replicas, 'replica')}{more}{then}."
+        f"{count(many.replicas, 'replica')}{more}{then}.{inside}"
     ).replace("$", "\\$")
 
 
@@ -154,13 +161,22 @@ def fleet_name(fleet: SizedFleet, for_what: str) -> str:
     return f"for the {for_what}:<br>{count(fleet.replicas, 'replica')}"
 
 
-def lengths_sentence(prompt: Lengths, output: Lengths) -> str:
+def lengths_sentence(prompt: Lengths, output: Lengths, scenario: Scenario) -> str:
     """How wordy, and how uneven."""
+    grows = _grows(scenario)
     return (
         f"**Half of the prompts have {_tokens(prompt, 0.5)} tokens or fewer, 1 in 100 more than "
         f"{_tokens(prompt, 0.99)}; answers {_tokens(output, 0.5)} and {_tokens(output, 0.99)}.** On average "
-        f"{digits(prompt.mean)} and {digits(output.mean)}."
+        f"{digits(prompt.mean)} and {digits(output.mean)}.{grows}"
     )
+
+
+def _grows(scenario: Scenario) -> str:
+    """How lengths change in the course of a run."""
+    growth = scenario.traffic.growth
+    factors = {} if growth is None else {"prompts": growth.prompt_factor, "answers": growth.output_factor}
+    found = [f"{what} {factor:g} times" for what, factor in factors.items() if factor != 1.0]
+    return f" In the course of a run they grow: {listed(found)}." if found else ""
 
 
 def _tokens(lengths: Lengths, share: float) -> str:

@@ -16,6 +16,7 @@ their results is due to the setting.
 | `think` | how long a user of a closed loop thinks (`think/3`: user 3) | one exponential a request |
 | `class/u`, `prompt/u`, `output/u` | what user u of a closed loop asks for | as above |
 | `router` | the random router's choices | the router's own rule |
+| `router.decode` | its choices in the second of two pools | one uniform a request |
 
 The names, the hash and the generator are part of what a scenario means: changing any of them changes every figure.
 """

@@ -32,6 +32,8 @@ FEATURES = frozenset(
     }
 )
 
+_POLICIES = {"prefill_first", "static", "disaggregated"}
+
 # Grids of dyadic cases, seconds. On the coarse one steps, too, last a few eighths, so that everything coincides.
 COARSE, FINE = 2.0**-3, 2.0**-10
 
@@ -87,13 +89,11 @@ def random_case(rng: random.Random, features: Set[str] = frozenset()) -> tuple[S
     max_num_seqs = rng.choice([1, 2, 3, 4, 6, 8, 12, 20])
     budget = max_num_seqs + rng.choice([0, 1, 3, 8, 20, 60])
     replicas = rng.choice([1, 1, 2, 3])
-    base = _linear(clock)
-    policy = rng.choice(sorted({"prefill_first", "static", "disaggregated"} & set(features)) or ["chunked"])
     setup = Setup(
-        base=base,
+        base=_linear(clock),
         max_num_seqs=max_num_seqs,
         max_num_batched_tokens=budget,
-        policy=policy,
+        policy=(policy := rng.choice(sorted(_POLICIES & set(features)) or ["chunked"])),
         kv_policy="on_demand" if "watermark" in features or rng.random() < 0.6 else "reserve",
         replicas=replicas,
         decode_replicas=rng.choice([1, 1, 2, 3]) if policy == "disaggregated" else 0,

@@ -12,7 +12,6 @@ from ui.words import NBSP
 def outcome(
     policy: Any, first_s: float, pause_s: float, kept: float | None, split: Split | None = None
 ) -> PolicyOutcome:
-    figure = Figure(None if kept is None else kept)
     return PolicyOutcome(
         policy=policy,
         changes={},

@@ -117,6 +117,9 @@ def test_a_service_sized_for_the_average_fails_in_the_worst_minute() -> None:
     said = plain(traffic_words.sized_sentence(z, CALM))
     assert said.startswith("**A service sized for the average (1.8 a second: 2 replicas) keeps the promise for ")
     assert f"takes {z.worst.replicas} replicas" in said
+    assert "inside the minute there are worse seconds" in traffic_words.sized_sentence(
+        replace(z, worst=replace(z.worst, kept_worst=0.5)), CALM
+    )
     same = replace(z, worst=z.average)
     assert "As many replicas could serve the worst minute" in traffic_words.sized_sentence(same, CALM)
     none = {"kept": None, "kept_worst": None}
@@ -129,8 +132,11 @@ def test_lengths_and_their_likeness() -> None:
     assert a.prompt is not None
     assert a.output is not None
     assert a.joint is not None
-    said = traffic_words.lengths_sentence(a.prompt, a.output)
+    said = traffic_words.lengths_sentence(a.prompt, a.output, told()[1])
     assert said.startswith("**Half of the prompts have 8")
+    grows = told()[1].replace({"traffic.growth": {"prompt_factor": 4}})
+    said = traffic_words.lengths_sentence(a.prompt, a.output, grows)
+    assert said.endswith("In the course of a run they grow: prompts 4 times.")
     assert "says nothing about the answer's length" in traffic_words.joint_sentence(a.joint)
     assert traffic_words.joint_sentence(replace(a.joint, rank_correlation=-0.52)) == (
         "**Longer prompts tend to have shorter answers (rank correlation −0.52).**"
