@@ -21,6 +21,7 @@ if __name__ == "__main__":  # a worker process imports its parent's main script 
                 st.Page("pages/overload.py", title="When to say no", url_path="overload"),
                 st.Page("pages/scaling.py", title="When help arrives", url_path="scaling"),
                 st.Page("pages/promise.py", title="A promise we can keep", url_path="promise"),
+                st.Page("pages/placement.py", title="What fits where", url_path="placement"),
             ],
             "About": [st.Page("pages/about.py", title="How this works", url_path="about")],
         }

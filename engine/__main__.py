@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from engine.machine import cross_validation, evaluate, readable, refit, resolve_accelerator, resolve_model
 from engine.outcome import Result
+from engine.placement import place
 from engine.scenario import Scenario, ScenarioError, parse_set, preset, presets
 from engine.serving import answer_vectors
 from engine.study import simulate
@@ -92,6 +93,10 @@ def _parser() -> _Parser:
     scale.add_argument("vectors", help="CSV with columns algorithm, inputs_json; - reads standard input")
     scale.set_defaults(run=_autoscale)
 
+    pack = commands.add_parser("place", help="place models onto chips at the least cost, with the proof")
+    pack.add_argument("problem", help="JSON with items and chips; - reads standard input")
+    pack.set_defaults(run=_place)
+
     fit = commands.add_parser("calibrate", help="measure or fit the constants of the step time")
     which = fit.add_mutually_exclusive_group(required=True)
     which.add_argument("--evaluate", metavar="CSV", help="print the errors of the constants on published measurements")
@@ -164,6 +169,10 @@ def _presets(given: argparse.Namespace) -> None:
 def _autoscale(given: argparse.Namespace) -> None:
     data = sys.stdin.buffer.read() if given.vectors == "-" else Path(given.vectors).read_bytes()
     _print(answer_vectors(data))
+
+
+def _place(given: argparse.Namespace) -> None:
+    _print(place(sys.stdin.buffer.read() if given.problem == "-" else Path(given.problem).read_bytes()))
 
 
 def _calibrate(given: argparse.Namespace) -> None:

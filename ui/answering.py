@@ -34,8 +34,23 @@ class Show(Protocol):
     ) -> None: ...
 
 
+class Stand(Protocol):
+    """Draws a page that answers from the scenario itself, without simulating it."""
+
+    def __call__(self, scenario: Scenario, current: Current) -> None: ...
+
+
 def page(slug: str, show: Show) -> None:
     """The whole page: sidebar, then the answer, or what is in its way."""
+    _page(slug, lambda scenario, current: _answer(current, scenario, show))
+
+
+def standing(slug: str, show: Stand) -> None:
+    """The same for a page that needs no simulation."""
+    _page(slug, show)
+
+
+def _page(slug: str, show: Stand) -> None:
     frame.prepare()
     current = session.current(slug)
     sidebar(current)
@@ -46,7 +61,7 @@ def page(slug: str, show: Show) -> None:
         parts.problems(current.problems)
         _way_out(current)
     else:
-        _answer(current, current.scenario, show)
+        show(current.scenario, current)
 
 
 def _way_out(current: Current) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.machine import accelerators_of
 from engine.outcome.story import Story
 from engine.scenario import Admission, Batching, Client, Scenario, describe
 from ui import confidence
@@ -94,7 +95,7 @@ def _length(length: object) -> str:
 
 def machines(story: Story, scenario: Scenario) -> str:
     """What it runs on, what that costs, how busy it is."""
-    chips, device = scenario.parallelism.tp, plain(scenario.hardware.accelerator)
+    chips, device = accelerators_of(scenario), plain(scenario.hardware.accelerator)
     low = high = scenario.replicas
     if story.relief is not None:
         low, high = story.relief.fewest_ready, story.relief.most_ready

@@ -11,10 +11,13 @@ from engine.machine import replica_model
 from engine.outcome.fan_out import FanOut, fan_out
 from engine.outcome.story import Story, story
 from engine.outcome.where import Where, where
+from engine.placement import Addition, Packing, Problem, Solution, add_replica, most_placed, solve, why_not
 from engine.scenario import Scenario, ScenarioError
 from engine.study import (
     Fewest,
     Grouped,
+    Layout,
+    LayoutOutcome,
     LoadCurve,
     PolicyName,
     PolicyOutcome,
@@ -28,6 +31,7 @@ from engine.study import (
     Way,
     fewest_replicas,
     grouped,
+    layout_outcome,
     load_curve,
     policy_outcome,
     remember_capacity,
@@ -138,6 +142,24 @@ def sized_of(scenario: Scenario, trace: Trace | None = None) -> Sized | None:
 def fit_of(trace: Trace) -> Fit | None:
     """A process and lengths that resemble a trace."""
     return fit(trace)
+
+
+def laid_out(scenario: Scenario, layout: Layout, trace: Trace | None = None) -> LayoutOutcome:
+    """What becomes of the scenario's traffic on a layout. Raises `ScenarioError` and `TraceError`."""
+    return layout_outcome(scenario, layout, trace)
+
+
+def placed(problem: Problem) -> tuple[Solution, Packing, str]:
+    """The cheapest packing; without one as much as finds a place, and why not everything does."""
+    found = solve(problem)
+    if found.packing is not None:
+        return found, found.packing, ""
+    return found, most_placed(problem), why_not(found)
+
+
+def one_more(problem: Problem, packing: Packing, item: int) -> Addition:
+    """One more replica of an item, with and without moving the others."""
+    return add_replica(problem, packing, item)
 
 
 def beginning_s(scenario: Scenario, trace: Trace | None = None) -> float:

@@ -12,12 +12,15 @@ from engine.machine.constants import Constants, class_of, engines, family_of
 from engine.machine.context import typical_lengths
 from engine.machine.deployment import Deployment, deployment, resolve_accelerator, resolve_model
 from engine.machine.evidence import Evidence, held_out_table, replica_evidence
+from engine.machine.exchange import megatron_bytes, ring_attention_bytes, stage_boundary_bytes, ulysses_bytes
 from engine.machine.memory import Memory
+from engine.machine.parallel import split_sizes, tensor_problems
 from engine.machine.published import Off, Published, how_far_off, published
 from engine.machine.replica import (
     ReplicaModel,
     accelerators_of,
     constants,
+    device_memory,
     hourly_price,
     largest_step,
     replica_memory,
@@ -47,6 +50,7 @@ __all__ = [
     "constants",
     "cross_validation",
     "deployment",
+    "device_memory",
     "engines",
     "evaluate",
     "family_of",
@@ -54,6 +58,7 @@ __all__ = [
     "hourly_price",
     "how_far_off",
     "largest_step",
+    "megatron_bytes",
     "published",
     "readable",
     "refit",
@@ -62,13 +67,18 @@ __all__ = [
     "replica_model",
     "resolve_accelerator",
     "resolve_model",
+    "ring_attention_bytes",
     "room",
     "scale_from_measurement",
     "seats",
     "sharing",
+    "split_sizes",
+    "stage_boundary_bytes",
     "step_parts",
     "step_terms",
     "step_time_error",
+    "tensor_problems",
     "typical_lengths",
+    "ulysses_bytes",
     "worked_example",
 ]

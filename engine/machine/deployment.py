@@ -16,7 +16,7 @@ from engine.catalog import (
     model_from_columns,
 )
 from engine.machine.context import typical_context
-from engine.machine.parallel import tensor_problems
+from engine.machine.parallel import context_problems, tensor_problems
 from engine.scenario import Problem, Scenario, ScenarioError
 
 _Row = TypeVar("_Row", Model, Accelerator)
@@ -28,7 +28,8 @@ class Deployment:
 
     `step_tokens`: most tokens in a step; `budgeted`: it is the token budget, which can be lowered. `context_tokens`: a
     typical request's context, None when not known. `ep` > 1: whole experts are spread over the group instead of a
-    slice of each. `attention_dp`: each device attends to its own requests, with all of attention's weights.
+    slice of each. `attention_dp`: each device attends to its own requests, with all of attention's weights. `pp`:
+    stages of a pipeline; `cp`: devices over which a context is split; `sp`: none, megatron, ulysses or operators.
     """
 
     model: Model
@@ -43,6 +44,14 @@ class Deployment:
     budgeted: bool = True
     ep: int = 1
     attention_dp: bool = False
+    pp: int = 1
+    cp: int = 1
+    sp: str = "none"
+
+    @property
+    def accelerators(self) -> int:
+        """Accelerators of one replica."""
+        return self.tp * self.pp * self.cp
 
     @property
     def windowed(self) -> bool:
@@ -54,7 +63,13 @@ class Deployment:
 def deployment(s: Scenario, step_tokens: int) -> Deployment:
     """The deployment that a scenario describes; ScenarioError on unknown names, missing facts, impossible splits."""
     chosen, device = resolve_model(s), resolve_accelerator(s)
-    problems = [*tensor_problems(chosen, device, s.parallelism.tp), *_missing_facts(device), *_too_long(s, chosen)]
+    p = s.parallelism
+    problems = [
+        *tensor_problems(chosen, device, p.tp),
+        *context_problems(chosen, device, p.tp, p.cp, p.sp),
+        *_missing_facts(device),
+        *_too_long(s, chosen),
+    ]
     if problems:
         raise ScenarioError(problems)
     return Deployment(
@@ -68,6 +83,8 @@ def deployment(s: Scenario, step_tokens: int) -> Deployment:
         step_tokens=step_tokens,
         context_tokens=typical_context(s),
         budgeted=s.batching.policy == "chunked",
+        cp=p.cp,
+        sp=p.sp,
     )
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from engine.catalog import kv_bytes_per_token, parameters, weight_bytes
 from engine.machine.constants import Constants
 from engine.machine.deployment import Deployment
+from engine.machine.exchange import ACTIVATION_BYTES
 from engine.machine.parallel import kv_shards
 
 GIB = 2.0**30
-ACTIVATION_BYTES = 2.0  # activations are 16 bit whatever the weights are
 KV_BLOCK_TOKENS = 16  # vLLM's smallest piece of KV: with less room a replica can't start
 
 
@@ -57,19 +57,42 @@ def memory(d: Deployment, c: Constants) -> Memory:
         weights=weights_per_accelerator(d),
         activations=activation_bytes(d, c),
         runtime=runtime_bytes(d, c),
-        kv_per_token=shared / kv_shards(d.model, d.tp, d.attention_dp),
+        kv_per_token=shared * stage_share(d) / kv_holders(d),
     )
+
+
+def stage_share(d: Deployment) -> float:
+    """Share of the layers that the longest pipeline stage has."""
+    return -(-d.model.layers // d.pp) / d.model.layers
+
+
+def kv_holders(d: Deployment) -> int:
+    """Among how many accelerators of a stage a token's KV is divided.
+
+    By KV heads over a tensor-parallel group. A split context divides it further: by tokens in a ring, by heads when
+    shards are swapped for heads, and then no further than there are KV heads.
+    """
+    if d.sp == "ulysses":
+        return kv_shards(d.model, d.tp * d.cp, d.attention_dp)
+    return kv_shards(d.model, d.tp, d.attention_dp) * d.cp
 
 
 def weights_per_accelerator(d: Deployment) -> float:
     """Bytes of weights on one accelerator: matrices divided by tp; router, norms and what can't be divided copied.
+
+    Pipeline stages have their own layers, the longest counts. Splitting the context or the sequence divides no weights.
 
     Keys and values are projected for whole heads: with more accelerators than KV heads they are copied. With latent
     attention the down-projections are; with data-parallel attention all of attention is.
     """
     sizes = weight_bytes(d.model, d.weight_dtype)
     copied = sizes.router + sizes.norms + _copied_attention(d)
-    return (sizes.total - copied) / d.tp + copied
+    if d.pp == 1:
+        return (sizes.total - copied) / d.tp + copied
+    # The first stage has the embedding, the last the head: a tied one is there twice.
+    ends = max(sizes.embedding, sizes.lm_head)
+    layers = sizes.total - sizes.embedding - sizes.lm_head
+    return stage_share(d) * ((layers - copied) / d.tp + copied) + ends / d.tp
 
 
 def _copied_attention(d: Deployment) -> float:
@@ -93,12 +116,13 @@ def activation_bytes(d: Deployment, c: Constants) -> float:
 
     The residual stream and one layer's input for every token; on top either the widest layer's intermediate values,
     or, when those are gone, the sampler's workspace for as many requests as a step can serve, whichever is larger.
-    Checked against a real engine's start-up log in the tests.
+    Checked against a real engine's start-up log in the tests. Each device of a split context has its share of the
+    tokens; with activations sharded inside tensor parallel (`megatron`) each has its share of the residual stream.
     """
-    m, tokens = d.model, d.step_tokens
-    stream = 2 * tokens * m.hidden * ACTIVATION_BYTES
+    m, tokens = d.model, d.step_tokens / d.cp
+    stream = 2 * tokens * m.hidden * ACTIVATION_BYTES / (d.tp if d.sp == "megatron" else 1)
     layer = tokens * max(_mlp_width(d), _attention_width(d)) * ACTIVATION_BYTES
-    sampler = min(d.max_num_seqs, tokens) * m.vocab * c.logits_bytes
+    sampler = min(d.max_num_seqs, d.step_tokens) * m.vocab * c.logits_bytes
     return stream + max(layer, sampler)
 
 
@@ -124,5 +148,5 @@ def _attention_width(d: Deployment) -> float:
 
 def runtime_bytes(d: Deployment, c: Constants) -> float:
     """Bytes that no tensor shows: kept by the driver, context and graphs, buffers of the communication library."""
-    fixed = c.runtime_gib + (c.comm_gib if d.tp > 1 else 0.0)
+    fixed = c.runtime_gib + (c.comm_gib if d.accelerators > 1 else 0.0)
     return c.driver_share * d.accelerator.memory_bytes + fixed * GIB

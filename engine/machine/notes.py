@@ -26,6 +26,13 @@ def deployment_notes(d: Deployment, held: Memory, kv_capacity_tokens: int | None
             f"batching.kv_capacity_tokens is {kv_capacity_tokens:,}, but the memory left holds "
             f"{held.kv_capacity_tokens:,} tokens."
         )
+    if d.cp > 1:
+        yield (
+            f"A context is split over {d.cp} devices: prompts are read in parallel and KV is shared out, the weights "
+            f"are copied {d.cp} times, and decoding is no faster."
+        )
+    if d.sp == "megatron":
+        yield "Activations are sharded inside tensor parallel: room for more KV; as much is sent, in as much time."
     if d.model.sliding_layers and d.model.sliding_window is not None:
         yield _window_note(d, d.model.sliding_window)
 

@@ -8,7 +8,7 @@ from engine.catalog import Accelerator, Model
 from engine.scenario import Problem
 
 _PCIE_DEVICES = 8  # cards that one host usually takes
-_TP = "parallelism.tp"
+_TP, _CP, _SP = "parallelism.tp", "parallelism.cp", "parallelism.sp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,27 @@ def tensor_problems(model: Model, accelerator: Accelerator, tp: int) -> list[Pro
         if most == 1:
             said = f"needs a link between {accelerator.name} devices, and the catalogue knows none"
         problems.append(Problem(_TP, str(tp), said, remedy))
+    return problems
+
+
+def context_problems(model: Model, accelerator: Accelerator, tp: int, cp: int, sp: str) -> list[Problem]:
+    """Why a context can't be split over `cp` devices, or activations be sharded, in words; empty when they can."""
+    problems = []
+    if cp > 1 and link(accelerator, tp * cp) is None:
+        most = _most_devices(accelerator)
+        said = f"with {_TP} {tp} makes {tp * cp} devices, and a fast link joins {most} {accelerator.name}"
+        problems.append(Problem(_CP, str(cp), said, f"give at most {max(1, most // tp)}, or a smaller {_TP}"))
+    if sp == "ulysses" and cp == 1:
+        remedy = f"give {_CP} above 1, or none"
+        problems.append(
+            Problem(_SP, '"ulysses"', f"swaps shards of a sequence over {_CP} devices: there is one", remedy)
+        )
+    elif sp == "ulysses" and model.heads % (tp * cp):
+        said = f"with {_TP} {tp} doesn't divide the {model.heads} attention heads, which ulysses deals out"
+        problems.append(Problem(_CP, str(cp), said, f"give another number, or {_SP} none: a ring needs no heads"))
+    if sp == "megatron" and tp == 1:
+        remedy = f"give {_TP} above 1, or none"
+        problems.append(Problem(_SP, '"megatron"', f"shards activations over {_TP} devices: there is one", remedy))
     return problems
 
 

@@ -92,12 +92,20 @@ def constants(s: Scenario, d: Deployment) -> Constants:
     engine, overrides = "vllm", {}
     if isinstance(s.performance, Analytic):
         engine, overrides = s.performance.engine, dict(s.performance.overrides)
-    joined = link(d.accelerator, d.tp) if d.tp > 1 else None
-    first = constants_for(d.model, d.accelerator, d.weight_dtype, engine, joined is not None and joined.pcie)
-    final, problems = override(first, overrides, "performance.overrides")
+    final, problems = override(_shipped_constants(d, engine), overrides, "performance.overrides")
     if problems:
         raise ScenarioError(problems)
     return final
+
+
+def _shipped_constants(d: Deployment, engine: str) -> Constants:
+    joined = link(d.accelerator, d.tp * d.cp) if d.tp * d.cp > 1 else None
+    return constants_for(d.model, d.accelerator, d.weight_dtype, engine, joined is not None and joined.pcie)
+
+
+def device_memory(d: Deployment, engine: str = "vllm") -> Memory:
+    """Memory of one of a deployment's accelerators, whether or not the model fits."""
+    return memory(d, _shipped_constants(d, engine))
 
 
 def accelerators_of(s: Scenario) -> int:

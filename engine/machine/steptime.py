@@ -25,8 +25,8 @@ from engine.catalog import (
 )
 from engine.machine.constants import Constants
 from engine.machine.deployment import Deployment
-from engine.machine.memory import ACTIVATION_BYTES
-from engine.machine.parallel import kv_shards, link
+from engine.machine.exchange import ACTIVATION_BYTES, all_reduce_share, ring_attention_bytes, ulysses_bytes
+from engine.machine.parallel import Link, kv_shards, link
 from engine.scenario import Scale
 
 Array = NDArray[np.float64]
@@ -67,7 +67,9 @@ def analytic_terms(
     factor = scale or Scale()
     if tokens is None:
         tokens = np.arange(d.step_tokens + 1, dtype=np.float64)
-    compute, weights = _overlapped(_compute(d, c, factor, tokens), _weights(d, c, factor, tokens), c.overlap)
+    compute, weights = _products(d, c, factor, tokens)
+    if d.cp > 1:
+        compute = replace(compute, seq_s=compute.seq_s + _undivided_s(d, c, factor))
     return (
         compute,
         _attention(d, c, factor, tokens),
@@ -76,6 +78,22 @@ def analytic_terms(
         _communication(d, c, factor, tokens),
         _overhead(d, c, factor, tokens),
     )
+
+
+def _products(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> tuple[Term, Term]:
+    return _overlapped(_compute(d, c, scale, tokens), _weights(d, c, scale, tokens), c.overlap)
+
+
+def _undivided_s(d: Deployment, c: Constants, scale: Scale) -> float:
+    """Seconds a request, in products, that a split context doesn't save.
+
+    The base shares every token out over the devices, as it is with a chunk's. A decoding request has one token, which
+    is no shorter on several. So each request brings back what sharing saved, as it is in a step in which all seats
+    decode: such a step lasts as long as on one device, one with fewer hardly longer, and none is shorter.
+    """
+    full = np.array([float(min(d.max_num_seqs, d.step_tokens))])
+    one, split = (sum(term.base[0] for term in _products(e, c, scale, full)) for e in (replace(d, cp=1), d))
+    return float((one - split) / full[0])
 
 
 def _overlapped(compute: Term, weights: Term, overlap: float) -> tuple[Term, Term]:
@@ -156,9 +174,9 @@ def _compute(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term:
         slower = c.moe_compute if part == "experts" else 1.0
         return amount * slower / _rate(d, c, part_dtype(d.model, part, d.weight_dtype))
 
-    token_s = flops.map(seconds).total
-    head_s = head_flops(d) / _rate(d, c, "bf16")
-    return Term("compute", scale.prefill * token_s * tokens, seq_s=scale.tpot * head_s)
+    token_s = scale.prefill * flops.map(seconds).total
+    head_s = scale.tpot * head_flops(d) / _rate(d, c, "bf16")
+    return Term("compute", token_s / d.cp * tokens, seq_s=head_s)
 
 
 def pair_flops(d: Deployment) -> float:
@@ -171,7 +189,7 @@ def pair_flops(d: Deployment) -> float:
 def _attention(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term:
     """Attention inside prompts. A sliding layer outgrown by the context attends to a window for each token."""
     m = d.model
-    pair_s = pair_flops(d) / (d.tp * peak(d, "bf16") * c.eta_a)
+    pair_s = pair_flops(d) / (d.tp * d.cp * peak(d, "bf16") * c.eta_a)
     if d.windowed and m.sliding_window is not None:
         token_s = pair_s * m.sliding_layers * m.sliding_window
         return Term("attention", scale.prefill * token_s * tokens, pair_s=scale.prefill * pair_s * m.full_layers)
@@ -220,9 +238,15 @@ def decode_flops(d: Deployment) -> float:
 
 
 def _kv(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term:
-    """Reading KV. With latent attention the kernel's arithmetic comes on top; without, it hides behind the reading."""
+    """Reading KV. With latent attention the kernel's arithmetic comes on top; without, it hides behind the reading.
+
+    Devices of a split context hold a part of it each, but a decoding request gains nothing from that: what reading in
+    parallel saves goes into passing its query round and gathering the partial results (Yang et al. 2024 measure
+    decoding to be no faster under context parallelism). Swapped for heads, it is read by heads.
+    """
     m = d.model
-    read_s = kv_layer_bytes(d) / (kv_shards(m, d.tp, d.attention_dp) * d.accelerator.bandwidth_bytes_per_s * c.eta_kv)
+    readers = kv_shards(m, d.tp * d.cp if d.sp == "ulysses" else d.tp, d.attention_dp)
+    read_s = kv_layer_bytes(d) / (readers * d.accelerator.bandwidth_bytes_per_s * c.eta_kv)
     compute_s = decode_flops(d) / (d.tp * peak(d, "bf16"))
     layer_s = scale.tpot * (max(read_s, compute_s) if m.mla is None else read_s + compute_s / c.eta_mla)
     none = np.zeros_like(tokens)
@@ -234,13 +258,42 @@ def _kv(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term:
 
 def _communication(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term:
     """Exchanges of the tokens' activations by rings. An exchange's latency grows with the devices that it joins."""
-    n = d.tp
-    joined = link(d.accelerator, n) if n > 1 else None
+    base, seq_s = np.zeros_like(tokens), 0.0
+    joined = link(d.accelerator, d.tp) if d.tp > 1 else None
+    if joined is not None:
+        volume_s = reduced_bytes(d) / (joined.bytes_per_s * c.eta_link)
+        volume_s *= scale.prefill
+        # As with products: a chunk's tokens are shared out, a decoding request's one isn't.
+        base = base + scale.tpot * exchanges(d) * _latency_s(joined, c, d.tp) + volume_s / d.cp * tokens
+        seq_s = volume_s * (1 - 1 / d.cp)
+    if d.cp > 1:
+        base = base + _context_exchange(d, c, scale, tokens)
+    return Term("communication", base, seq_s=seq_s)
+
+
+def _latency_s(joined: Link, c: Constants, devices: int) -> float:
+    """Seconds of an exchange however small it is."""
+    return c.alpha_s if joined.pcie else c.alpha_s * (1 + np.log2(devices / 2))
+
+
+def _context_exchange(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Array:
+    """Seconds of what the devices of a split context send one another.
+
+    In a ring keys and values go round while attention works on what has come: only what attention inside a chunk of
+    so many tokens doesn't hide counts, and one exchange a layer for the partial results. Swapping shards for heads is
+    two exchanges a layer, in plain sight.
+    """
+    joined = link(d.accelerator, d.tp * d.cp)
     if joined is None:
-        return Term("communication", np.zeros_like(tokens))
-    alpha_s = c.alpha_s if joined.pcie else c.alpha_s * (1 + np.log2(n / 2))
-    volume_s = reduced_bytes(d) / (joined.bytes_per_s * c.eta_link)
-    return Term("communication", scale.tpot * exchanges(d) * alpha_s + scale.prefill * volume_s * tokens)
+        raise ValueError(f"no link joins {d.tp * d.cp} {d.accelerator.name}")
+    rate = joined.bytes_per_s * c.eta_link
+    latency_s = scale.tpot * d.model.layers * _latency_s(joined, c, d.cp)
+    if d.sp == "ulysses":
+        swapped_s = scale.prefill * d.model.layers * ulysses_bytes(d.model, 1.0, d.cp) / d.tp / rate
+        return 2 * latency_s + swapped_s * tokens
+    ring_s = d.model.layers * ring_attention_bytes(d.model, 1.0, d.cp) / kv_shards(d.model, d.tp) / rate
+    hidden = d.model.layers * pair_flops(d) / (d.tp * d.cp * peak(d, "bf16") * c.eta_a) * tokens * (tokens + 1) / 2
+    return latency_s + scale.prefill * np.maximum(ring_s * tokens - hidden, 0.0)
 
 
 def exchanges(d: Deployment) -> int:
@@ -253,7 +306,7 @@ def exchanges(d: Deployment) -> int:
 
 def reduced_bytes(d: Deployment) -> float:
     """Bytes that one device sends for one token in a forward pass: 2 (n-1)/n of its activations an all-reduce."""
-    return exchanges(d) * 2 * (d.tp - 1) / d.tp * d.model.hidden * ACTIVATION_BYTES
+    return exchanges(d) * all_reduce_share(d.tp) * d.model.hidden * ACTIVATION_BYTES
 
 
 def _overhead(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term:

@@ -6,6 +6,18 @@ from .capacity import capacity_rps, forget_capacities, pool_rates, remember_capa
 from .group import Cap, Group, Record, group, in_flight
 from .grouped import Grouped, Served, grouped
 from .interference import LONG_PROMPT, Interference, interference
+from .layouts import (
+    MOST_ACCELERATORS,
+    Layout,
+    LayoutOutcome,
+    Pressure,
+    Recommendation,
+    frontier,
+    layout_outcome,
+    layouts,
+    present,
+    recommend,
+)
 from .load import LoadCurve, load_curve
 from .policies import POLICIES, Figure, PolicyName, PolicyOutcome, Split, policy_outcome
 from .pools import PoolRates
@@ -21,6 +33,7 @@ from .suggest import Suggestion, suggest
 
 __all__ = [
     "LONG_PROMPT",
+    "MOST_ACCELERATORS",
     "POLICIES",
     "RULES",
     "SIDES",
@@ -30,11 +43,15 @@ __all__ = [
     "Group",
     "Grouped",
     "Interference",
+    "Layout",
+    "LayoutOutcome",
     "LoadCurve",
     "PolicyName",
     "PolicyOutcome",
     "PoolRates",
+    "Pressure",
     "Read",
+    "Recommendation",
     "Record",
     "RecordedRun",
     "RuleName",
@@ -53,13 +70,18 @@ __all__ = [
     "chunk_sizes",
     "fewest_replicas",
     "forget_capacities",
+    "frontier",
     "group",
     "grouped",
     "in_flight",
     "interference",
+    "layout_outcome",
+    "layouts",
     "load_curve",
     "policy_outcome",
     "pool_rates",
+    "present",
+    "recommend",
     "recorded_runs",
     "remember_capacity",
     "rule_outcome",

@@ -338,8 +338,8 @@ def test_unknown_preset() -> None:
     assert error.kind == "unknown_preset"
     assert (
         str(error) == 'p: "mondy" is not a preset; did you mean monday? '
-        "there are monday, average-lies, one-read, wordy, long-prompt, fan-out, say-no, nine-minutes, promise and "
-        "retry-storm"
+        "there are monday, average-lies, one-read, wordy, long-prompt, fan-out, say-no, nine-minutes, promise, "
+        "packing, split-or-copy and retry-storm"
     )
     assert error.nearest == preset("monday").scenario
     error = broken(f"p=nothing&s={TOKEN}")

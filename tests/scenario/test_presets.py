@@ -42,5 +42,8 @@ def test_every_file_says_what_is_particular(file: Path) -> None:
 def test_unknown_names() -> None:
     with pytest.raises(ScenarioError) as raised:
         preset("tuesday")
-    names = "monday, average-lies, one-read, wordy, long-prompt, fan-out, say-no, nine-minutes, promise and retry-storm"
+    names = (
+        "monday, average-lies, one-read, wordy, long-prompt, fan-out, say-no, nine-minutes, promise, packing, "
+        "split-or-copy and retry-storm"
+    )
     assert str(raised.value) == f'preset: "tuesday" is not a preset; there are {names}'

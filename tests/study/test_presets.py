@@ -10,6 +10,7 @@ from engine.outcome.fan_out import fan_out
 from engine.outcome.promises import terms
 from engine.outcome.relief import relief
 from engine.scenario import preset
+from engine.study import Layout, layout_outcome
 
 MINUTE = 60.0
 
@@ -183,3 +184,17 @@ def test_this_threshold_can_be_signed_to_95_percent_and_not_to_99() -> None:
     assert place["server"] > place["gateway"] > place["client"]
     assert place["server"] - place["client"] > 0.015, "the server's own figures flatter"
     assert 1 - place["client"] > 2 * (1 - place["server"]), "at the client more than twice as many are late or lost"
+
+
+def test_the_packings_scenario_is_a_service_that_holds() -> None:
+    # What fits where is told by the placement page (tests/placement/test_needs.py, tests/ui/test_packing_words.py).
+    assert run("packing", run__seeds=2).attainments[0].met
+
+
+def test_splitting_buys_pace_and_copies_buy_throughput() -> None:
+    scenario = preset("split-or-copy").scenario
+    copies, two, four = (layout_outcome(scenario, Layout(tp, 1, 1, 8 // tp), seeds=1) for tp in (1, 2, 4))
+    paces, gives = ([getattr(o, what) for o in (copies, two, four)] for what in ("tokens_per_user", "tokens_per_gpu"))
+    assert paces == sorted(paces)
+    assert gives == sorted(gives, reverse=True)
+    assert [o.met for o in (copies, two, four)] == [False, True, True], "eight copies are too slow a read"

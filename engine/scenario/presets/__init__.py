@@ -20,6 +20,8 @@ _STORIES = (
     "say-no",
     "nine-minutes",
     "promise",
+    "packing",
+    "split-or-copy",
     "retry-storm",
 )
 _ORDER = (FIRST, *_STORIES)  # of the gallery; others follow by name

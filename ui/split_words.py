@@ -1,0 +1,167 @@
+"""What the placement page says of splitting one model or copying it. Every figure is the engine's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from engine.machine import (
+    megatron_bytes,
+    resolve_model,
+    ring_attention_bytes,
+    stage_boundary_bytes,
+    typical_lengths,
+    ulysses_bytes,
+)
+from engine.scenario import Scenario
+from engine.study import Layout, LayoutOutcome, Pressure, Recommendation
+from ui.words import SHORT, count, digits, percent, plain, seconds, sentence
+
+MEANINGS = (
+    "**Operators divided between machines:** one does attention, another the feed-forward part; the whole input passes "
+    "between them in every layer. Not simulated here.",
+    "**Activations sharded inside tensor parallel** (`sp: megatron`): norms and residuals by token. Saves activation "
+    "memory; reduce-scatter and all-gather send what two all-reduces would.",
+    "**Shards of the sequence swapped for heads** (`sp: ulysses`, over `cp` chips): all-to-all before and after "
+    "attention. Sends less the more chips share it; needs heads to deal out; copies the weights.",
+)
+"""The three things that are called sequence parallel."""
+_TOKENS = 4096
+
+
+def name(layout: Layout) -> str:
+    """A layout in words: "4 copies of 2 chips (TP2)"."""
+    copies = count(layout.replicas, "copy", "copies")
+    if layout.chips == 1:
+        return f"{copies} of one chip"
+    return f"{copies} of {layout.chips} chips ({ways(layout)})"
+
+
+def ways(layout: Layout) -> str:
+    """How a copy is split: "TP4·CP2"."""
+    sizes = (("TP", layout.tp), ("PP", layout.pp), ("CP", layout.cp))
+    return "·".join(f"{what}{size}" for what, size in sizes if size > 1)
+
+
+def short(layout: Layout) -> str:
+    """A label for a chart: "TP2 × 4", "8 copies", "TP8"."""
+    if layout.chips == 1:
+        return f"{layout.replicas} copies" if layout.replicas > 1 else "1 chip"
+    return f"{ways(layout)} × {layout.replicas}" if layout.replicas > 1 else ways(layout)
+
+
+def headline(found: Recommendation | None, accelerators: int) -> str:
+    """The layout to use."""
+    if found is None:
+        return f"No layout of {count(accelerators, 'chip')} can serve this."
+    if found.kept is False:
+        return f"No layout of {count(accelerators, 'chip')} keeps the promise; {name(found.best.layout)} come nearest."
+    return f"Use {name(found.best.layout)}."
+
+
+def pressure(found: Recommendation, scenario: Scenario) -> str:
+    """What forces a split, or that nothing does."""
+    plainest = found.plain
+    copies = name(plainest.layout)
+    kept = "" if plainest.attainment is None else f" ({percent(plainest.attainment)} of requests keep the promise)"
+    said: dict[Pressure, str] = {
+        "none": f"Nothing presses: {copies} keep the promise" + (kept if scenario.slo else "") + ".",
+        "memory": f"**The pressure is memory:** fewer than {plainest.layout.chips} chips don't hold the model.",
+        "requests": f"**The pressure is too many requests:** {copies} can serve "
+        f"{digits(plainest.capacity_rps or 0.0, 2)} a second{kept}.",
+        "prompts": f"**The pressure is long prompts:** {copies} take "
+        f"{seconds(plainest.lone_first_word_s or 0.0)} to read one even when nobody else is there{kept}.",
+        "pace": f"**The pressure is the pace:** on {copies} a user sees {digits(plainest.tokens_per_user or 0.0, 2)} "
+        f"tokens a second{_promised(scenario)}{kept}.",
+    }
+    return said[found.pressure]
+
+
+def _promised(scenario: Scenario) -> str:
+    if not scenario.slo or scenario.slo[0].metric not in ("tpot", "max_itl"):
+        return ""
+    return f", and a {SHORT[scenario.slo[0].metric]} of {seconds(scenario.slo[0].threshold_s)} is promised"
+
+
+def price(found: Recommendation) -> str:
+    """What the choice gives up against the extremes."""
+    best, said = found.best, []
+    mine, most = best.tokens_per_gpu or 0.0, found.most.tokens_per_gpu or 0.0
+    if found.most.layout != best.layout and most > 0 and 1 - mine / most > 0.005:
+        said.append(f"{percent(1 - mine / most, 2)} of the throughput of {name(found.most.layout)}")
+    pace, fast = best.tokens_per_user or 0.0, found.fastest.tokens_per_user or 0.0
+    if found.fastest.layout != best.layout and fast > 1.005 * pace:
+        said.append(
+            f"the pace of {name(found.fastest.layout)}, {digits(fast, 2)} tokens a second for each user instead of "
+            f"{digits(pace, 2)}"
+        )
+    if not said:
+        return "It is the best in both, pace and throughput: nothing is given up."
+    return f"The price: it gives up {' and '.join(said)}."
+
+
+def frontier_sentence(best: Sequence[LayoutOutcome]) -> str:
+    """What to read in the chart."""
+    if not best:
+        return "No layout produced a word."
+    fast, most = best[0], best[-1]
+    if len(best) == 1:
+        return f"**{name(fast.layout)} beats every other layout**, in pace and in tokens a chip."
+    return (
+        f"**From {short(fast.layout)} to {short(most.layout)}, pace is traded for throughput:** a user sees "
+        f"{digits(fast.tokens_per_user or 0.0, 2)} to {digits(most.tokens_per_user or 0.0, 2)} tokens a second, a chip "
+        f"gives {digits(fast.tokens_per_gpu or 0.0)} to {digits(most.tokens_per_gpu or 0.0)} at most. Hollow ones are "
+        "beaten in both."
+    )
+
+
+def impossible(tried: Sequence[Layout]) -> list[str]:
+    """Layouts that can't be used, those with the same reason together."""
+    why: dict[str, list[str]] = {}
+    for layout in tried:
+        if layout.problem is not None:
+            if layout.problem.reason == "is not available yet":
+                reason = "pipelines aren't simulated yet."
+            else:
+                reason = f"{sentence(f'{layout.problem.value} {layout.problem.reason}'.strip())}"
+            why.setdefault(reason, []).append(short(layout))
+    return [f"**{', '.join(names)}:** {plain(reason)}" for reason, names in why.items()]
+
+
+def outcomes_table(found: Sequence[LayoutOutcome]) -> pd.DataFrame:
+    """All layouts that were simulated."""
+    return pd.DataFrame(
+        {
+            "layout": [short(one.layout) for one in found],
+            "tokens/s/user": [one.tokens_per_user for one in found],
+            "tokens/s/GPU at most": [one.tokens_per_gpu for one in found],
+            "can serve (requests/s)": [one.capacity_rps for one in found],
+            "first word p95 (s)": [one.first_word_s for one in found],
+            "in time (%)": [None if one.attainment is None else 100 * one.attainment for one in found],
+            "KV of a copy (tokens)": [one.kv_capacity_tokens for one in found],
+        }
+    )
+
+
+def sent_table(scenario: Scenario, devices: int) -> pd.DataFrame:
+    """What each split divides, and what a chip sends for the scenario's mean prompt."""
+    shape = resolve_model(scenario)
+    lengths = typical_lengths(scenario)
+    tokens = _TOKENS if lengths is None else round(lengths[0])
+    layers = shape.layers
+    rows = (
+        ("tensor (TP)", "weights, KV by heads", layers * megatron_bytes(shape, tokens, devices)),
+        ("sharded activations (SP megatron)", "activations", layers * megatron_bytes(shape, tokens, devices)),
+        ("context in a ring (CP)", "prompt, KV by tokens", layers * ring_attention_bytes(shape, tokens, devices)),
+        ("context by heads (SP ulysses)", "prompt, KV by heads", layers * ulysses_bytes(shape, tokens, devices)),
+        ("pipeline (PP)", "weights, KV by layers", stage_boundary_bytes(shape, tokens)),
+        ("copies", "requests", 0.0),
+    )
+    return pd.DataFrame(
+        {
+            "split": [row[0] for row in rows],
+            "divides": [row[1] for row in rows],
+            f"a chip sends for {tokens:,} tokens (MB)": [row[2] / 1e6 for row in rows],
+        }
+    )

@@ -1,0 +1,139 @@
+"""Split or copy: every layout of so many chips, simulated in another process one by one, shown as they come."""
+
+from __future__ import annotations
+
+import time
+from functools import lru_cache
+
+import streamlit as st
+
+from engine.scenario import Linear, Scenario, ScenarioError
+from engine.study import MOST_ACCELERATORS, Layout, LayoutOutcome, frontier, layouts, present, recommend
+from ui import parts, runs, session, split_charts, split_words, traces, work
+from ui.words import count
+
+_EVERY_S = 0.5
+_STANDS_S = 0.4
+"""A scenario that is changed sooner isn't worth the work."""
+_BETWEEN = 4
+_AHEAD = 2
+"""Layouts that are asked for at a time: the next can begin as soon as one is done."""
+
+
+def split_or_copy(scenario: Scenario) -> None:
+    """The headline, the choice of how many chips, the chart, and what can't be used."""
+    if isinstance(scenario.performance, Linear):
+        parts.headline("A measured profile can't be split.")
+        st.markdown("It says how long a step lasts on the machine that it was measured on, not why. Choose a model.")
+        return
+    top = st.container()
+    chips = st.number_input(
+        "Chips", 1, MOST_ACCELERATORS, min(present(scenario), MOST_ACCELERATORS), key=f"split {present(scenario)}",
+        width=154, persist_state="session", help="How many accelerators there are for this model, all copies together.",
+    )  # fmt: skip
+    try:
+        tried = _layouts(scenario, int(chips))
+    except ScenarioError as error:
+        with top:
+            parts.headline("This can't be laid out as it is.")
+            parts.problems(error.problems)
+        return
+    possible = [one for one in tried if one.problem is None]
+    found = [outcome for one in possible if (outcome := known(scenario, one)) is not None]
+    if _done(scenario, tried):
+        with top:
+            _verdict(scenario, tried, found, int(chips))
+        _chart(scenario, found)
+    else:
+        with top:
+            parts.headline(f"Trying {count(len(possible), 'layout')} of {count(int(chips), 'chip')}.")
+        _to_come(scenario, tried, time.monotonic())
+    _rest(scenario, tried)
+
+
+@lru_cache(maxsize=64)
+def _layouts(scenario: Scenario, chips: int) -> tuple[Layout, ...]:
+    return layouts(scenario, chips)
+
+
+def known(scenario: Scenario, layout: Layout) -> LayoutOutcome | None:
+    """A layout's outcome, if it was worked out already."""
+    kept = runs.shared().known_aside(_key(scenario, layout))
+    return None if kept is None else kept.result
+
+
+def go_on(scenario: Scenario, tried: tuple[Layout, ...]) -> None:
+    """Ask for what comes next, so that it is worked out."""
+    kept = traces.shared().get(scenario.traffic.trace.source)
+    store = runs.shared()
+    missing = [one for one in tried if one.problem is None and store.known_aside(_key(scenario, one)) is None]
+    for layout in reversed(missing[:_AHEAD]):  # the newest is begun first
+        store.aside(_key(scenario, layout), work.laid_out, scenario, layout, kept.trace if kept else None)
+
+
+def _done(scenario: Scenario, tried: tuple[Layout, ...]) -> bool:
+    store = runs.shared()
+    return all(one.problem is not None or store.known_aside(_key(scenario, one)) is not None for one in tried)
+
+
+def _key(scenario: Scenario, layout: Layout) -> str:
+    """By what is simulated: once a layout is used, the comparison is the same."""
+    return f"layout {scenario.replace(layout.changes).token}"
+
+
+@st.fragment(run_every=_EVERY_S)
+def _to_come(scenario: Scenario, tried: tuple[Layout, ...], since: float) -> None:
+    if time.monotonic() - since > _STANDS_S:
+        go_on(scenario, tried)
+    if _done(scenario, tried):
+        st.rerun()
+    possible = [one for one in tried if one.problem is None]
+    found = [outcome for one in possible if (outcome := known(scenario, one)) is not None]
+    st.progress(
+        len(found) / max(len(possible), 1), f"{len(found)} of {len(possible)} simulated with the same requests."
+    )
+    if len(found) > 1:
+        _chart(scenario, found)
+
+
+def _verdict(scenario: Scenario, tried: tuple[Layout, ...], found: list[LayoutOutcome], chips: int) -> None:
+    advice = recommend(scenario, tried, found)
+    parts.headline(split_words.headline(advice, chips))
+    if advice is None:
+        return
+    st.markdown(f"{split_words.pressure(advice, scenario)} {split_words.price(advice)}")
+    best = advice.best.layout
+    if scenario.replace(best.changes) != scenario:
+        st.button("Use this layout", key="use-layout", type="primary", on_click=session.change, args=(best.changes,))
+
+
+def _chart(scenario: Scenario, found: list[LayoutOutcome]) -> None:
+    p = scenario.parallelism
+    now = Layout(p.tp, p.pp, p.cp, scenario.fleet.replicas)
+    best = frontier(found)
+    parts.chart(
+        "layouts",
+        split_words.frontier_sentence(best),
+        split_charts.layouts_figure(found, best, now),
+        lambda: split_words.outcomes_table(found),
+    )
+
+
+def _rest(scenario: Scenario, tried: tuple[Layout, ...]) -> None:
+    lines = split_words.impossible(tried)
+    if lines:
+        st.markdown("#### Layouts that aren't in the chart")
+        st.markdown("\n".join(f"- {line}" for line in lines))
+    st.markdown("#### What each split costs in traffic")
+    st.markdown(f"Between {_BETWEEN} chips, over all layers. Weights are divided by tensor and pipeline parallel only.")
+    table = split_words.sent_table(scenario, _BETWEEN)
+    number = st.column_config.NumberColumn(format="%.0f")
+    st.dataframe(table, hide_index=True, column_config={table.columns[-1]: number})
+    st.markdown("**Sequence parallel** is the name of three things:")
+    st.markdown("\n".join(f"- {line}" for line in split_words.MEANINGS))
+    st.markdown("#### What this assumes")
+    st.markdown(
+        "- **Pace** is one over the median gap between tokens (TPOT), with the scenario's traffic dealt out to the "
+        "copies of each layout; **tokens a chip** is what saturated copies write. Two runs each, the same requests.\n"
+        "- **A context split over chips** reads prompts in parallel and shares out KV; decoding is no faster."
+    )
