@@ -114,6 +114,9 @@ def _lengths(a: Arriving, scenario: Scenario, trace: Trace | None) -> None:
             lambda: traffic_tables.lengths_table(prompt, output),
         )
     with right:
+        if joint.rank_correlation is None:
+            st.markdown(traffic_words.joint_sentence(joint))
+            return
         parts.chart(
             "joint",
             traffic_words.joint_sentence(joint),

@@ -81,7 +81,17 @@ def _where(scenario: Scenario) -> None:
     if found is None or found.result is None:
         st.caption(_NOT_YET if found is None else "It couldn't be taken apart.")
         return
-    where, _ = found.result
+    every, _ = found.result
+    by = st.segmented_control(
+        "Seconds to the",
+        list(waiting_words.WORD),
+        default="e2e",
+        required=True,
+        format_func=lambda key: waiting_words.WORD[key],
+        key="where-by",
+        persist_state="session",
+    )
+    where = every[by]
     if not where.levels:
         st.markdown("No answer is complete, so there is nothing to take apart.")
         return

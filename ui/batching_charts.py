@@ -36,8 +36,8 @@ _NARROW = 0.09
 """Share of the memory from which on a part's figure fits into its bar."""
 _SEATS_PX = 330
 _FEW_DECADES = 150.0
-_CROSSING = (-6, 14, "right")
-"""Where its name stands: left of it, below the line."""
+_BESIDE, _BELOW = (10, -14, "left"), (-8, 22, "right")
+"""Where the crossover's name stands: right of it, or left and below the line."""
 
 
 def sharing_figure(g: Group, size: int | None) -> go.Figure:
@@ -125,11 +125,12 @@ def seats_figure(g: Group, size: int | None) -> go.Figure:
             line | {"x": x[above], "y": f32(memory[above]), "name": "memory alone", "hoverinfo": "skip",
                     "hovertemplate": None, "line": {"color": PURPLE, "width": 1.4, "dash": "dot"}}
         )  # fmt: skip
-        notes.append(
-            _note(g.crossover_tokens, g.max_num_seqs, f"crossover at {digits(g.crossover_tokens)}", *_CROSSING)
-        )
+        crossing = f"crossover at {digits(g.crossover_tokens)}:<br>max_num_seqs {g.max_num_seqs:,}"
+        early = g.crossover_tokens < np.sqrt(g.lengths[0] * g.lengths[-1])
+        notes.append(_note(g.crossover_tokens, g.max_num_seqs, crossing, *(_BESIDE if early else _BELOW)))
         notes.append(_note(float(x[-1]), float(y[-1]), "memory", -12, 4, "right"))
-    notes.append(_note(float(x[0]) * 1.02, g.max_num_seqs, f"max_num_seqs {g.max_num_seqs:,}", 4, 12))
+    else:
+        notes.append(_note(float(x[0]) * 1.02, g.max_num_seqs, f"max_num_seqs {g.max_num_seqs:,}", 4, 12))
     data += _points(g, size, notes)
     low, high = max(0.5, float(y.min()) / 1.6), max(float(g.max_num_seqs), float(y.max())) * 4
     both = {"type": "log", "fixedrange": True, "tickfont": {"color": TEXT}, "tickformat": ",~g", "dtick": 1}

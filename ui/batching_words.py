@@ -40,7 +40,8 @@ def size_of(story: Story) -> int | None:
 def headline(g: Group, size: int | None) -> str:
     """How many share a read, and what caps the group."""
     seats = seats_of(g.record)
-    seats += "" if g.grown is None else f", and at {seats_of(g.grown)} in the end"
+    then = seats if g.grown is None else seats_of(g.grown)
+    seats += f", and at {then} in the end" if then != seats else ""
     cap = f"memory caps the group at {seats}" if g.limit(g.record) == "kv" else f"the setting caps the group at {seats}"
     if size is None:
         return sentence(f"nobody shares the read of the weights now; {cap}")
@@ -160,8 +161,8 @@ def seats_sentence(g: Group) -> str:
     record = g.record
     if g.crossover_tokens is None:
         return (
-            f"**The measured profile has no end of memory, so the setting alone caps the group: {g.max_num_seqs:,} "
-            "conversations (`max_num_seqs`), however long.**"
+            f"**The measured profile has no end of memory, so the setting alone caps the group: "
+            f"{count(g.max_num_seqs, 'conversation')} (`max_num_seqs`), however long.**"
         )
     if g.limit(record) == "kv":
         said = (
@@ -239,7 +240,7 @@ def ways_sentence(g: Grouped) -> str:
 def ways_source(g: Grouped) -> str:
     """How the comparison came about."""
     return (
-        f"{count(g.runs, 'run')} of {seconds(g.horizon_s)} each way, the same requests; the course from "
+        f"{count(g.runs, 'run')} of {seconds(g.horizon_s)} each way, the same requests, no autoscaler; the course from "
         f"{count(g.course.runs, 'run')} of the whole length."
     )
 

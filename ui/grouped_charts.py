@@ -32,7 +32,9 @@ def course_figure(c: GroupCourse, horizon_s: float, warmup_s: float, max_num_seq
     x = f32((c.start_s + c.width_s / 2) / scale)
     allowed = highest([c.allowed])
     high = max(highest([c.running]), min(allowed, 4 * max(highest([c.running]), 1.0)))
-    draft.line(0, x, f32(c.allowed), TEXT, "there is room for", "dash", text="room for")
+    fits = bool(np.nanmin(c.allowed, initial=np.inf) <= high)
+    name = "room for" if fits else f"room for {digits(allowed, 2)} ↑"
+    draft.line(0, x, f32(c.allowed), TEXT, "there is room for", "dash", text=name)
     draft.line(0, x, f32(c.running), BLUE, "running", "solid")
     if max_num_seqs <= 1.5 * high:
         draft.line(0, x, np.full(x.size, max_num_seqs, np.float32), ORANGE, "max_num_seqs", "dot")

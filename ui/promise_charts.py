@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -13,9 +12,12 @@ import plotly.graph_objects as go
 from engine.outcome.promises import Terms
 from engine.outcome.promises.budget import Budget
 from engine.outcome.promises.burn_rate import RULES, exhausted_after
+from engine.outcome.promises.histogram_quantile import Read
 from engine.outcome.promises.rescore import Choice
 from engine.outcome.promises.threshold import Curve, promisable
 from engine.study import Fewest
+from ui import axes
+from ui.axes import Json
 from ui.charts import (
     BLUE,
     GREEN,
@@ -23,12 +25,10 @@ from ui.charts import (
     ORANGE,
     PURPLE,
     TEXT,
-    Line,
     axis_title,
     clock,
     f32,
     nice_top,
-    spread_apart,
     veil,
 )
 from ui.promise_words import choice_word
@@ -36,39 +36,41 @@ from ui.words import METRICS, NBSP, percent, seconds
 
 _ROW_PX = 25
 _AXIS_PX = 62
-_RIGHT_PX = 96
-_LABEL_PX = 14.0
 _DASHES = ("dash", "dot", "dashdot")
-
-Json = dict[str, Any]
 
 
 def curve_figure(t: Terms, pinned: Curve | None = None) -> go.Figure:
-    """Share in time against the threshold, log; the target across, the promise and the strictest as rules."""
+    """Share in time, and of windows that keep the promise, against the threshold, log; the target across, the promise
+    and the strictest as rules."""
     c, o = t.curve, t.objective
     assert c is not None
     x, y = f32(c.threshold_s), f32(100 * c.share)
-    data = [*_band(x, f32(100 * c.low), f32(100 * c.high), BLUE), _line(x, y, BLUE, "in time", width=2.4)]
+    data = [*axes.band(x, f32(100 * c.low), f32(100 * c.high), BLUE), axes.line(x, y, BLUE, "in time", width=2.4)]
     labels = [(float(y[-1]), "in time", BLUE), (100 * o.target, f"target {percent(o.target)}", TEXT)]
     low, high = float(x[0]), float(x[-1])
+    if t.windows_curve is not None:
+        kept = f32(100 * t.windows_curve.share)
+        data.append(axes.line(f32(t.windows_curve.threshold_s), kept, PURPLE, "windows kept", "dot"))
+        labels.append((float(kept[-1]), "windows kept", PURPLE))
     across = np.full(2, 100 * o.target, np.float32)
-    data.append(_line(np.array([low, high], np.float32), across, TEXT, "target", "dash", 1.6))
+    data.append(axes.line(np.array([low, high], np.float32), across, TEXT, "target", "dash", 1.6))
     if pinned is not None:
         inside = (pinned.threshold_s >= low) & (pinned.threshold_s <= high)
         if inside.any():
             other = f32(100 * pinned.share[inside])
-            data.append(_line(f32(pinned.threshold_s[inside]), other, veil(BLUE, 0.6), "A", "6px,4px", 1.6))
+            data.append(axes.line(f32(pinned.threshold_s[inside]), other, veil(BLUE, 0.6), "A", "6px,4px", 1.6))
             labels.append((float(other[-1]), "A", BLUE))
     rules = [(o.threshold_s, f"promised {seconds(o.threshold_s)}", ORANGE, "solid")]
     if t.strictest.threshold_s is not None:
-        kept = promisable(t.strictest.threshold_s)
-        rules.append((kept, f"kept {seconds(kept)}", GREEN, "dot"))
+        strictest = promisable(t.strictest.threshold_s)
+        rules.append((strictest, f"kept {seconds(strictest)}", GREEN, "dot"))
     axis = f"{METRICS[o.metric][0]} ({METRICS[o.metric][1]}), log scale"
     shapes, notes = _rules([rule for rule in rules if low <= rule[0] <= high])
-    bottom = max(0.0, 10.0 * math.floor(min(float(np.nanmin(y)), 100 * o.target - 5) / 10))
-    layout = _layout(HEIGHT + 40, (bottom, 100.5), "in time, %", labels)
+    lowest = min(float(np.nanmin(line["y"])) for line in data if line.get("name") in ("in time", "windows kept"))
+    bottom = max(0.0, 10.0 * math.floor(min(lowest, 100 * o.target - 5) / 10))
+    layout = axes.layout(HEIGHT + 40, (bottom, 100.5), "in time, %; windows kept, %", labels)
     layout["xaxis"] |= {"type": "log", "range": [math.log10(low), math.log10(high)], "title": axis_title(axis)}
-    layout["xaxis"] |= _log_ticks(low, high)
+    layout["xaxis"] |= axes.log_ticks(low, high)
     layout["shapes"], layout["annotations"] = shapes, layout["annotations"] + notes
     return go.Figure(data=data, layout=layout)
 
@@ -115,23 +117,25 @@ def choices_figure(t: Terms) -> go.Figure:
         "name": "in time", "customdata": f32(shares), "hovertemplate": "%{customdata:.2f} %<extra></extra>",
         "cliponaxis": False,
     }  # fmt: skip
-    layout = _layout(_AXIS_PX + _ROW_PX * len(found), None, "", [])
+    layout = axes.layout(_AXIS_PX + _ROW_PX * len(found), None, "", [])
     words = [choice_word(c, t.objective).replace(" ", NBSP) for c in found]
     layout["yaxis"] |= {"range": [len(found) - 0.5, -0.5], "tickvals": rows, "ticktext": words, "showgrid": False}
     layout["yaxis"] |= {"title": None, "zeroline": False}
     layout["xaxis"] |= {"range": [low, 100.0], "title": axis_title("in time, % (of windows: kept)"), "nticks": 6}
     layout["xaxis"] |= {"showgrid": True, "zeroline": False}
     layout["shapes"] = [_upright(100 * t.objective.target), *_between_groups(found)]
-    layout["annotations"] = [
-        {
-            "x": 1, "xref": "paper", "xanchor": "left", "xshift": 10, "y": row, "showarrow": False,
-            "text": f"<b>{percent(share / 100)}</b>" if c.chosen else percent(share / 100),
-            "font": {"color": ORANGE if c.chosen else TEXT, "size": 12},
-        }
-        for c, row, share in zip(found, rows.tolist(), shares.tolist(), strict=True)
-    ]  # fmt: skip
+    layout["annotations"] = [_number(c, row) for row, c in enumerate(found)]
     layout["margin"] = {"l": 8, "r": 66, "t": 6, "b": 0}
     return go.Figure(data=[dots], layout=layout)
+
+
+def _number(c: Choice, row: int) -> Json:
+    """A choice's share at the right end of its row."""
+    share = percent(c.share or 0.0)
+    return {
+        "x": 1, "xref": "paper", "xanchor": "left", "xshift": 10, "y": row, "showarrow": False,
+        "text": f"<b>{share}</b>" if c.chosen else share, "font": {"color": ORANGE if c.chosen else TEXT, "size": 12},
+    }  # fmt: skip
 
 
 def _left_edge(found: Sequence[Choice], target: float) -> float:
@@ -161,7 +165,10 @@ def budget_figure(b: Budget, horizon_s: float, warmup_s: float) -> go.Figure:
     left, worst = f32(100 * b.left), f32(100 * b.worst)
     bottom = min(float(left.min()), float(worst.min()), 100.0 - 4.0)
     floor = -nice_top(-bottom) if bottom < 0 else 100.0 - nice_top(100.0 - bottom)
-    data = [_line(x, left, BLUE, "all runs", width=2.4, shape="hv"), _line(x, worst, PURPLE, "worst run", "dot")]
+    data = [
+        axes.line(x, left, BLUE, "all runs", width=2.4, shape="hv"),
+        axes.line(x, worst, PURPLE, "worst run", "dot"),
+    ]
     labels = [(float(left[-1]), "all runs", BLUE), (float(worst[-1]), "worst run", PURPLE)]
     end = min(float(b.time_s[-1]), b.from_s + b.window_s)
     for rule, dash in zip(RULES, _DASHES, strict=True):
@@ -170,13 +177,13 @@ def budget_figure(b: Budget, horizon_s: float, warmup_s: float) -> go.Figure:
         height = 100.0 * (1.0 - (until - b.from_s) / gone)
         ends = f32(np.array([b.from_s, until]) / scale)
         name = f"burn {rule.burn:g}"
-        data.append(_line(ends, np.array([100.0, height], np.float32), veil(TEXT, 0.7), name, dash, 1.2))
+        data.append(axes.line(ends, np.array([100.0, height], np.float32), veil(TEXT, 0.7), name, dash, 1.2))
         if until >= end and end == float(b.time_s[-1]):
             labels.append((height, name, TEXT))
         else:
             data[-1] |= {"mode": "lines+text", "text": ["", name], "textposition": "top right"}
             data[-1] |= {"textfont": {"color": TEXT, "size": 11}, "cliponaxis": False}
-    layout = _layout(HEIGHT + 20, (floor, 100.0 + (100.0 - floor) * 0.04), "error budget left, %", labels)
+    layout = axes.layout(HEIGHT + 20, (floor, 100.0 + (100.0 - floor) * 0.04), "error budget left, %", labels)
     layout["xaxis"] |= {"range": [0.0, horizon_s / scale], "title": axis_title(unit), "hoverformat": ".3~g"}
     if warmup_s > 0:
         box = {"type": "rect", "x0": 0, "x1": warmup_s / scale, "y0": 0, "y1": 1, "yref": "paper", "layer": "below"}
@@ -189,47 +196,29 @@ def histogram_figure(t: Terms) -> go.Figure:
     top = max(read.bucket_s[1] if math.isfinite(read.bucket_s[1]) else read.true_s for read in t.readings)
     names = [f"p{read.q * 100:g}" for read in t.readings]
     low = min(max(read.bucket_s[0], read.true_s / 10) for read in t.readings) * 0.8
-    data: list[Json] = []
-    for name, read in zip(names, t.readings, strict=True):
-        ends = np.array([max(read.bucket_s[0], low), min(read.bucket_s[1], top * 1.2)], np.float32)
-        bar = {"color": veil(BLUE, 0.25), "width": 11}
-        data.append(
-            {
-                "type": "scatter",
-                "x": ends,
-                "y": [name] * 2,
-                "mode": "lines",
-                "line": bar,
-                "hoverinfo": "skip",
-                "showlegend": False,
-            }
-        )
-    for label, field, symbol, colour in (
-        ("true", "true_s", "circle", GREEN),
-        ("read", "read_s", "diamond-open", ORANGE),
-    ):
+    data = [_bucket(name, read, low, top * 1.2) for name, read in zip(names, t.readings, strict=True)]
+    kinds = (("true", "true_s", "circle", GREEN), ("read", "read_s", "diamond-open", ORANGE))
+    for label, field, symbol, colour in kinds:
         marker = {"symbol": symbol, "color": colour, "size": 11, "line": {"width": 2}}
         at = f32(np.array([getattr(read, field) for read in t.readings]))
-        data.append(
-            {
-                "type": "scatter",
-                "x": at,
-                "y": names,
-                "mode": "markers",
-                "marker": marker,
-                "name": label,
-                "hovertemplate": "%{x:.3~g} s",
-                "showlegend": True,
-            }
-        )
-    layout = _layout(_AXIS_PX + 34 + 30 * len(names), None, "", [])
+        style = {"mode": "markers", "marker": marker, "hovertemplate": "%{x:.3~g} s", "showlegend": True}
+        data.append({"type": "scatter", "x": at, "y": names, "name": label} | style)
+    layout = axes.layout(_AXIS_PX + 34 + 30 * len(names), None, "", [])
     layout["yaxis"] |= {"type": "category", "autorange": "reversed", "title": None}
     layout["xaxis"] |= {"type": "log", "range": [math.log10(low), math.log10(top * 1.2)]}
-    layout["xaxis"] |= {"title": axis_title("seconds, log scale; bars are buckets"), **_log_ticks(low, top * 1.2)}
+    layout["xaxis"] |= {"title": axis_title("seconds, log scale; bars are buckets"), **axes.log_ticks(low, top * 1.2)}
     layout["showlegend"] = True
     layout["legend"] = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"color": TEXT}}
     layout["margin"] = {"l": 8, "r": 16, "t": 6, "b": 0}
     return go.Figure(data=data, layout=layout)
+
+
+def _bucket(name: str, read: Read, low: float, high: float) -> Json:
+    """A bucket as a bar, as far as it is on the axis."""
+    ends = np.array([max(read.bucket_s[0], low), min(read.bucket_s[1], high)], np.float32)
+    bar = {"color": veil(BLUE, 0.25), "width": 11}
+    style = {"mode": "lines", "line": bar, "hoverinfo": "skip", "showlegend": False}
+    return {"type": "scatter", "x": ends, "y": [name] * 2} | style
 
 
 def fewest_figure(found: Fewest) -> go.Figure:
@@ -252,60 +241,11 @@ def fewest_figure(found: Fewest) -> go.Figure:
         "name": "in time", "hovertemplate": "%{x} replicas: %{y:.2f} %<extra></extra>",
     }  # fmt: skip
     low, high = float(x.min()) - 0.6, float(x.max()) + 0.6
-    across = _line(
+    across = axes.line(
         np.array([low, high], np.float32), np.full(2, 100 * found.target, np.float32), TEXT, "target", "dash"
     )
-    layout = _layout(
+    layout = axes.layout(
         HEIGHT, (0.0, 102.0), "in time, %", [(100 * found.target, f"target {percent(found.target)}", TEXT)]
     )
     layout["xaxis"] |= {"range": [low, high], "title": axis_title("replicas"), "tickvals": x}
     return go.Figure(data=[dots, across], layout=layout)
-
-
-# -- shared pieces -----------------------------------------------------------------------------------------------------
-
-
-def _line(
-    x: Line, y: Line, colour: str, name: str, dash: str = "solid", width: float = 1.8, shape: str = "linear"
-) -> Json:
-    line = {"color": colour, "width": width, "dash": dash, "shape": shape}
-    return {
-        "type": "scatter", "x": x, "y": y, "mode": "lines", "line": line, "name": name, "hovertemplate": "%{y:.3~g} %",
-    }  # fmt: skip
-
-
-def _band(x: Line, low: Line, high: Line, colour: str) -> list[Json]:
-    """The area between two lines, where both are known."""
-    known = ~(np.isnan(low) | np.isnan(high))
-    plain = {"type": "scatter", "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "x": x[known]}
-    return [plain | {"y": low[known]}, plain | {"y": high[known], "fill": "tonexty", "fillcolor": veil(colour, 0.16)}]
-
-
-def _layout(height: int, up: tuple[float, float] | None, axis: str, labels: list[tuple[float, str, str]]) -> Json:
-    both = {"fixedrange": True, "tickfont": {"color": TEXT}}
-    found: Json = {
-        "height": height, "showlegend": False, "hovermode": "closest" if up is None else "x unified",
-        "uirevision": "keep",
-        "margin": {"l": 8, "r": _RIGHT_PX, "t": 10, "b": 0},
-        "xaxis": both | {"showgrid": False}, "yaxis": both | {"title": axis_title(axis), "nticks": 6},
-        "annotations": [],
-    }  # fmt: skip
-    if up is not None:
-        low, high = up
-        gap = _LABEL_PX / (height - 75) * (high - low)
-        places = spread_apart([value - low for value, _, _ in labels], gap, high - low)
-        right = {"x": 1, "xref": "paper", "xanchor": "left", "xshift": 6, "showarrow": False}
-        found["yaxis"]["range"] = [low, high]
-        found["annotations"] = [
-            right | {"y": low + place, "text": text.replace(" ", NBSP), "font": {"color": colour, "size": 12}}
-            for (_, text, colour), place in zip(labels, places, strict=True)
-        ]
-    return found
-
-
-def _log_ticks(low: float, high: float) -> Json:
-    """Round values on a log axis of times, few enough for a telephone."""
-    digits = (1, 2, 5) if high / low < 300 else (1,)
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    values = [d * 10.0**p for p in powers for d in digits if low <= d * 10.0**p <= high]
-    return {"tickvals": np.array(values), "ticktext": [seconds(value) for value in values]}

@@ -19,7 +19,11 @@ def curve_table(t: Terms) -> pd.DataFrame:
     c = t.curve
     assert c is not None
     columns = {"within (s)": c.threshold_s, "in time (%)": 100 * c.share, "low": 100 * c.low, "high": 100 * c.high}
-    return pd.DataFrame(columns)
+    frame, w = pd.DataFrame(columns), t.windows_curve
+    if w is None:
+        return frame
+    kept = pd.DataFrame({"within (s)": w.threshold_s, "windows kept (%)": 100 * w.share})
+    return frame.merge(kept, on="within (s)", how="left")
 
 
 def choices_table(t: Terms) -> pd.DataFrame:

@@ -85,7 +85,9 @@ def window_by_window(t: Terms) -> str:
     w = t.windows
     if w is None or w.share is None or w.share == 1.0 or w.length_s != t.objective.window_s:
         return ""
-    return f"That is over whole runs: of {w.kind} windows of {seconds(w.length_s)} {percent(w.share)} keep the promise."
+    told = f"That is over whole runs: of {w.kind} windows of {seconds(w.length_s)} {percent(w.share)} keep the promise"
+    every = None if t.windows_curve is None else t.windows_curve.all_kept_s
+    return f"{told}, all of them at {seconds(promisable(every))}." if every is not None else f"{told}."
 
 
 def machines_needed(found: Fewest | None) -> str:

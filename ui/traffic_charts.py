@@ -28,7 +28,7 @@ from ui.charts import (
     veil,
 )
 from ui.panels import Layout, Panels
-from ui.traffic_words import NAMES, SLICES, fleet_name
+from ui.traffic_words import BRIEF, NAMES, SLICES, fleet_name
 from ui.words import digits, percent, seconds
 
 _CLUMPS = Layout(
@@ -69,9 +69,9 @@ def arrivals_figure(
     if fleet_rps is not None and near:
         can = np.full(at.size, fleet_rps, np.float32)
         draft.band(at, can, np.maximum(coarse, can), RED, 0.45, shape="hv")
-    word = SLICES[a.slices.width_s]
+    word = BRIEF[a.slices.width_s]
     if a.slices.width_s > a.seconds.width_s:
-        draft.line(at, coarse, ORANGE, f"in a {word}" if word == "minute" else f"in {word}", shape="hv", width=2.6)
+        draft.line(at, coarse, ORANGE, f"by {word}", shape="hv", width=2.6)
         draft.label(float(coarse[-1]) if coarse.size else 0.0, f"by {word}", ORANGE)
     draft.level(a.clumps.rate_rps, "average", f"average {digits(a.clumps.rate_rps, 2)}", GREEN)
     if near:

@@ -9,8 +9,10 @@ from engine.study import Sized, SizedFleet
 from engine.traffic import Candidate, Clumps, Fit, RealTraffic, real_traffic
 from ui.words import METRICS, NBSP, count, digits, listed, moment, money, percent, rate, requests, seconds, sentence
 
-SLICES = {60.0: "minute", 10.0: "ten seconds", 1.0: "second"}
-SEVERAL = {60.0: "minutes", 10.0: "stretches of ten seconds", 1.0: "seconds"}
+SLICES = {60.0: "minute", 10.0: "10-second stretch", 1.0: "second"}
+SEVERAL = {60.0: "minutes", 10.0: "10-second stretches", 1.0: "seconds"}
+BRIEF = {60.0: "minute", 10.0: "10 s", 1.0: "second"}
+"""The same where there is little room."""
 PROCESSES = {
     "poisson": "independent arrivals (Poisson)",
     "gamma": "clumped gaps (gamma)",
@@ -30,8 +32,10 @@ _WEAK, _NOTHING = 0.1, 0.005
 def headline(a: Arriving, scenario: Scenario) -> str:
     """How far the worst minute is from the average one."""
     c = a.clumps
-    if c.worst is None or not c.requests:
+    if not c.requests:
         return "Nothing arrives."
+    if c.worst is None:
+        return "Everything arrives at once." if not c.span_s else "The run is too short to have a worst second."
     word = SLICES[c.slice_s]
     if scenario.traffic.process == "closed":
         many = count(scenario.traffic.closed.users, "user")
@@ -44,6 +48,8 @@ def headline(a: Arriving, scenario: Scenario) -> str:
 def explanation(a: Arriving, scenario: Scenario) -> str:
     """Rates, and how clumped; Markdown."""
     c = a.clumps
+    if c.requests and c.worst is None:
+        return f"{count(round(c.requests), 'request')} in a run: give it more time to tell windows apart."
     if c.worst is None or c.worst_rps is None:
         return "Raise the requests per second, or open a preset."
     said = f"On average {requests(c.rate_rps)} arrive, {rate(c.worst_rps)} in the worst {SLICES[c.slice_s]} of a run."
@@ -69,11 +75,11 @@ def arrivals_sentence(story: Story) -> str:
     a, fleet = story.arriving, story.fleet_rps
     c = a.clumps
     if c.worst is None:
-        return "**Nothing arrives.**"
+        return "**Too little time passes to tell windows apart.**" if c.requests else "**Nothing arrives.**"
     word, worst = SLICES[c.slice_s], float(a.slice_rps.max(initial=0.0))
     said = (
         f"**In the first run {rate(worst)} arrive in the worst {word} ({moment(a.worst_at_s, 'from ')} on), "
-        f"{digits(float(a.second_rps.max(initial=0.0)), 2)} in the worst second.**"
+        f"{digits(float(a.second_rps.max(initial=0.0)), 2)} in the worst {_fine(a)}.**"
     )
     if not fleet:
         return f"{said} Nothing of it can be served."
@@ -84,6 +90,10 @@ def arrivals_sentence(story: Story) -> str:
     if float(a.second_rps.max(initial=0.0)) > fleet:
         return f"{said} The {digits(fleet, 2)} that can be served are enough for every {word}, not for every second."
     return f"{said} The {digits(fleet, 2)} that can be served are always enough."
+
+
+def _fine(a: Arriving) -> str:
+    return "second" if a.seconds.width_s >= 1.0 else "tenth of one"
 
 
 def clumps_sentence(c: Clumps) -> str:

@@ -51,7 +51,7 @@ def where_figure(w: Where) -> go.Figure:
     scale, unit = (1.0, "seconds") if longest >= 1.0 else (1000.0, "milliseconds")
     data = []
     for part in PARTS:
-        values = np.array([level.parts[part] for level in w.levels])
+        values = np.array([level.parts.get(part, 0.0) for level in w.levels])
         if values.max() < 0.002 * longest:
             continue
         text = [seconds(value) if value >= _WORTH_A_NUMBER * longest else "" for value in values]
@@ -66,7 +66,7 @@ def where_figure(w: Where) -> go.Figure:
             }
         )  # fmt: skip
     bars = {"autorange": "reversed", "fixedrange": True, "tickfont": {"color": TEXT}, "automargin": True}
-    along = axis(f"{unit} to the last word") | {"rangemode": "tozero"}
+    along = axis(f"{unit} to the {waiting_words.WORD[w.by]}") | {"rangemode": "tozero"}
     return stacked(data, along, bars, _ROW_PX * len(names) + _LEGEND_PX + _AXIS_PX)
 
 

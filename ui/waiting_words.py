@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.outcome.fan_out import FanOut, call_share
 from engine.outcome.story import Story
-from engine.outcome.where import Level, Part, Where
+from engine.outcome.where import By, Level, Part, Where
 from engine.study import Interference, LoadCurve, Read
 from ui.words import NBSP, count, digits, fraction, listed, percent, seconds, sentence
 
@@ -23,6 +23,7 @@ PARTS: dict[Part, str] = {
     "preempted": "put back",
 }
 """Short names, for a legend."""
+WORD: dict[By, str] = {"e2e": "last word", "ttft": "first word"}
 _INTO: dict[Part, str] = {
     "queue": "the queue",
     "frontend": "the front end",
@@ -86,9 +87,10 @@ def explanation(story: Story) -> str:
 def where_sentence(w: Where) -> str:
     """Where an unlucky and a typical request's seconds go."""
     typical, unlucky = w.levels[0], w.levels[-1]
+    to = "" if w.by == "e2e" else " to the first word"
     return (
-        f"**Of the {seconds(unlucky.mean_s)} of {_WHO[unlucky.name]}, {_goes(unlucky)}; of {_WHO[typical.name]}'s "
-        f"{seconds(typical.mean_s)}, {_goes(typical)}.** {_lengths(typical, unlucky)}"
+        f"**Of the {seconds(unlucky.mean_s)}{to} of {_WHO[unlucky.name]}, {_goes(unlucky)}; of {_WHO[typical.name]}'s "
+        f"{seconds(typical.mean_s)}, {_goes(typical)}.** {_lengths(typical, unlucky, w.by)}"
     )
 
 
@@ -100,21 +102,12 @@ def _goes(level: Level) -> str:
                    for n, (part, value) in enumerate(named)])  # fmt: skip
 
 
-def _lengths(typical: Level, unlucky: Level) -> str:
+def _lengths(typical: Level, unlucky: Level, by: By) -> str:
     """Whether the slow ones are those that ask for more."""
-    words, prompts = (
-        getattr(unlucky, what) / max(getattr(typical, what), 1.0) for what in ("output_tokens", "prompt_tokens")
-    )
-    if words >= 1.5:
-        return (
-            f"The slow ones ask for long answers: {digits(unlucky.output_tokens, 2)} tokens on average, "
-            f"typical ones {digits(typical.output_tokens, 2)}."
-        )
-    if prompts >= 1.5:
-        return (
-            f"The slow ones bring long prompts: {digits(unlucky.prompt_tokens, 2)} tokens on average, "
-            f"typical ones {digits(typical.prompt_tokens, 2)}."
-        )
+    for what, words in (("output_tokens", "ask for long answers"), ("prompt_tokens", "bring long prompts")):
+        one, other = getattr(typical, what), getattr(unlucky, what)
+        if other >= 1.5 * one and not (by == "ttft" and what == "output_tokens"):
+            return f"The slow ones {words}: {digits(other, 2)} tokens on average, typical ones {digits(one, 2)}."
     return "The slow ones ask for no more than the others: they were unlucky."
 
 

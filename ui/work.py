@@ -10,7 +10,7 @@ from math import inf
 from engine.machine import replica_model
 from engine.outcome.fan_out import FanOut, fan_out
 from engine.outcome.story import Story, story
-from engine.outcome.where import Where, where
+from engine.outcome.where import By, Where, where
 from engine.placement import Addition, Packing, Problem, Solution, add_replica, most_placed, solve, why_not
 from engine.scenario import Scenario, ScenarioError
 from engine.study import (
@@ -99,10 +99,10 @@ def ruled(scenario: Scenario, rule: RuleName, each_rps: float | None, trace: Tra
     return rule_outcome(scenario, rule, trace)
 
 
-def taken_apart(scenario: Scenario, trace: Trace | None = None) -> tuple[Where, FanOut]:
+def taken_apart(scenario: Scenario, trace: Trace | None = None) -> tuple[dict[By, Where], FanOut]:
     """The whole run again, with an account of where seconds go. Raises `ScenarioError` and `TraceError`."""
     result = simulate(scenario, trace, waits=True)
-    return where(result), fan_out(result)
+    return {"e2e": where(result), "ttft": where(result, "ttft")}, fan_out(result)
 
 
 def load_of(scenario: Scenario, each_rps: float | None, trace: Trace | None = None) -> LoadCurve | None:

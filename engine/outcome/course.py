@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from engine.scenario import Objective
 from engine.serving import COMPLETED, REASONS, REJECTED, TIMED_OUT
 
+from .places import asked_s
 from .result import Result
 from .spread import Floats, grouped_quantiles, half_widths
 
@@ -123,7 +124,7 @@ def latencies(result: Result, bins: Bins, objective: Objective | None) -> Latenc
     a, many = result.run.attempts, bins.start_s.size
     values = result.measured(objective) if objective else result.ttft_s
     seen = (a.state == COMPLETED) & ~np.isnan(values)
-    slot = _slot(bins, a.arrival_s[seen])
+    slot = _slot(bins, (asked_s(objective, a) if objective else a.arrival_s)[seen])
     cell = a.seed_index[seen].astype(np.int64) * many + slot
     qs = np.array(list(_QUANTILES.values()))
     pooled = grouped_quantiles(values[seen], slot, many, qs)

@@ -1,4 +1,4 @@
-"""Where a request's seconds go: the parts of its way that add up to its time to the last token, typical and unlucky.
+"""Where a request's seconds go: the parts of its way that add up to its time to the last (or first) token.
 
 * ``queue``: from its arrival to the first step that works on it.
 * ``frontend``: the front end's own time, the same for everybody.
@@ -24,6 +24,8 @@ from .result import Result
 
 Floats = NDArray[np.float64]
 Part = Literal["frontend", "queue", "prompt", "handover", "answer", "stalled", "preempted"]
+By = Literal["e2e", "ttft"]
+"""Whose percentiles, and up to which token the seconds are taken apart."""
 
 PARTS: tuple[Part, ...] = ("queue", "frontend", "prompt", "handover", "answer", "stalled", "preempted")
 """In the order in which they are stacked."""
@@ -36,11 +38,11 @@ _FEWEST = 10
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The requests around one percentile of the time to the last token."""
+    """The requests around one percentile of the time to the last token, or to the first."""
 
     name: str
     share: float
-    e2e_s: float
+    time_s: float
     """The percentile itself."""
     mean_s: float
     """Mean of those around it: the sum of the parts."""
@@ -61,6 +63,7 @@ class Level:
 class Where:
     """Typical and unlucky requests, taken apart."""
 
+    by: By
     levels: tuple[Level, ...]
     """In the order of ``LEVELS``; empty when no request was complete."""
     others: int
@@ -73,33 +76,38 @@ class Where:
     """Share of the replicas' time in which they were in a step."""
 
 
-def parts(result: Result) -> dict[Part, Floats]:
+def parts(result: Result, by: By = "e2e") -> dict[Part, Floats]:
     """Each part's seconds, (observed,) entries each, of a result that was simulated with ``waits``.
 
-    The parts of a request add up to its ``e2e_s``. Raises ``ValueError`` for a result without them.
+    The parts of a request add up to its ``e2e_s``, or ``ttft_s``. Raises ``ValueError`` for a result without them.
     """
     a, rows = result.run.attempts, result.observed
     if not a.admitted_s.size and a.arrival_s.size:
         raise ValueError("waits: the run wasn't asked to keep them; simulate with waits=True")
     arrival, scheduled, first, finish = (c[rows] for c in (a.arrival_s, a.scheduled_s, a.first_token_s, a.finish_s))
     admitted, stalled, lost = a.admitted_s[rows], a.stalled_s[rows], a.preempted_s[rows]
-    moved = np.zeros(arrival.size) if a.handover is None else np.nan_to_num(a.handover.resumed_s[rows] - first)
-    return {
+    found: dict[Part, Floats] = {
         "frontend": np.full(arrival.size, result.model.frontend_s),
         "queue": scheduled - arrival,
         "prompt": first - admitted,
+        "preempted": admitted - scheduled,
+    }
+    if by == "ttft":
+        return found
+    moved = np.zeros(arrival.size) if a.handover is None else np.nan_to_num(a.handover.resumed_s[rows] - first)
+    return found | {
         "handover": moved,
         # Rounding may leave a trifle below nothing of an answer of one token.
         "answer": np.maximum((finish - first) - stalled - lost - moved, 0.0),
         "stalled": stalled,
-        "preempted": (admitted - scheduled) + lost,
+        "preempted": found["preempted"] + lost,
     }
 
 
-def where(result: Result) -> Where:
+def where(result: Result, by: By = "e2e") -> Where:
     """A result simulated with ``waits``, taken apart at the percentiles of ``LEVELS``."""
     a, rows = result.run.attempts, result.observed
-    found, total = parts(result), result.e2e_s[rows]
+    found, total = parts(result, by), result.metric(by)[rows]
     order = np.argsort(total, kind="stable")
     prompt, output = a.prompt_tokens[rows], a.output_tokens[rows]
     levels = []
@@ -110,9 +118,9 @@ def where(result: Result) -> Where:
             Level(
                 name=name,
                 share=share,
-                e2e_s=float(result.latency["e2e"].figures[name]),
+                time_s=float(result.latency[by].figures[name]),
                 mean_s=float(total[around].mean()),
-                parts={part: mean[part] for part in PARTS},
+                parts={part: mean[part] for part in PARTS if part in mean},
                 requests=around.size,
                 prompt_tokens=float(prompt[around].mean()),
                 output_tokens=float(output[around].mean()),
@@ -120,6 +128,7 @@ def where(result: Result) -> Where:
         )
     served = (a.finish_s - a.scheduled_s)[rows]
     return Where(
+        by=by,
         levels=tuple(levels),
         others=int(result.counted.sum()) - order.size,
         wait_mean_s=float(found["queue"].mean()) if order.size else float("nan"),

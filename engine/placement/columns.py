@@ -61,7 +61,7 @@ def relax(problem: Problem, kinds: Sequence[Kind], start: Sequence[Pattern], dea
             pattern, worth, most[t] = sack.fill(replica)
             if worth > cost[t] + chip[t] + _WORTH_ADDING and pattern not in known:
                 found.append(pattern)
-        needs.append(Need(float(wanted @ replica), tuple(most)))
+        needs.append(Need(tuple(replica), float(wanted @ replica), tuple(most)))
         best = max(best, _proof(replica, chip, most, cost, stock, wanted), key=lambda proof: proof[0])
         if not found or time.monotonic() > deadline:
             bound, replica, chip = best
@@ -72,11 +72,11 @@ def relax(problem: Problem, kinds: Sequence[Kind], start: Sequence[Pattern], dea
 
 def _volume(problem: Problem, kinds: Sequence[Kind]) -> Need:
     """The plainest need: GB, each item's where it takes least."""
-    gb = [
-        item.replicas * min((kind.gb * kind.tp for kind in kinds if kind.item == i), default=0.0)
-        for i, item in enumerate(problem.items)
-    ]
-    return Need(sum(gb), tuple(problem.usable(t) * (1 + ROOM) for t in range(len(problem.chips))))
+    gb = tuple(
+        min((kind.gb * kind.tp for kind in kinds if kind.item == i), default=0.0) for i in range(len(problem.items))
+    )
+    worth = sum(size * item.replicas for size, item in zip(gb, problem.items, strict=True))
+    return Need(gb, worth, tuple(problem.usable(t) * (1 + ROOM) for t in range(len(problem.chips))))
 
 
 def _alone(problem: Problem, kinds: Sequence[Kind]) -> list[Pattern]:

@@ -23,10 +23,15 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """`worth` of all replicas, and the `most` that one chip of each type can hold of it."""
+    """What a replica of each item is worth, all of them together, and the `most` that a chip of each type can hold."""
 
+    replica: tuple[float, ...]
     worth: float
     most: tuple[float, ...]
+
+    def slack(self, counts: Sequence[int]) -> float:
+        """Worth that so many chips could hold beyond what there is: no chip can stay further below its most."""
+        return _sum(self, counts) - self.worth
 
 
 @dataclass(frozen=True, slots=True)

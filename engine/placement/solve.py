@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.placement.columns import Relaxation, relax
-from engine.placement.counts import Counted, cheaper_counts, holds_everything
+from engine.placement.counts import Counted, Need, cheaper_counts, holds_everything
 from engine.placement.greedy import decreasing, squeeze
 from engine.placement.master import Master, Outcome
 from engine.placement.patterns import Pattern, TooMany, Worth, maximal, patterns_of
@@ -113,6 +113,8 @@ class _Search:
         if not self._closed():
             self._squeeze(relaxed, self._until(0.3))
         if not self._closed():
+            self._count_by_count(relaxed, self._until(0.6))
+        if not self._closed():
             self._everything(relaxed)
         if self.packing is not None:
             self._fewer_chips(relaxed, self.packing)
@@ -151,6 +153,45 @@ class _Search:
             if found is None:
                 return
             self._take(Outcome(found, -math.inf), relaxed)
+
+    def _count_by_count(self, relaxed: Relaxation, deadline: float) -> None:
+        """Rule numbers of chips out, the cheapest first, until some suffice: that is the optimum.
+
+        The fewer chips there are to spare, the fuller each must be, and the fewer patterns there are to try.
+        """
+        while self._counted is not None and time.monotonic() < deadline and not self._closed():
+            if not self._counted.cost.size:
+                return
+            counts = [int(n) for n in self._counted.counts[0]]
+            found = self._with_counts(counts, relaxed.needs, deadline)
+            if found is None:
+                return
+            if found.packing is not None:
+                self._take(found, relaxed)
+                return
+            if not math.isinf(found.bound):
+                return
+            self._counted = replace(self._counted, cost=self._counted.cost[1:], counts=self._counted.counts[1:])
+            if self._counted.cost.size and self.packing is not None:
+                self.bound = max(self.bound, min(float(self._counted.cost[0]), self.packing.cost))
+            elif self.packing is not None:
+                self.bound = self.packing.cost
+
+    def _with_counts(self, counts: Sequence[int], needs: Sequence[Need], deadline: float) -> Outcome | None:
+        """Everything onto so many chips of each type; None where there are too many ways to fill them."""
+        tight = min(needs, key=lambda need: need.slack(counts) / max(need.worth, 1e-300))
+        values = np.array([tight.replica[kind.item] / kind.tp for kind in self.ways])
+        spare = tight.slack(counts) + _TOLERANCE * max(tight.most)
+        chips = tuple(replace(c, max=n) for c, n in zip(self.problem.chips, counts, strict=True))
+        fewer = replace(self.problem, chips=chips)
+        chosen = [counts[kind.chip] > 0 for kind in self.ways]
+        try:
+            patterns = maximal(fewer, self.ways, _LISTED, Worth(values, np.array(tight.most) - spare), chosen)
+        except TooMany:
+            return None
+        if not patterns:
+            return Outcome(None, math.inf)
+        return Master(fewer, self.ways, patterns).solve(max(deadline - time.monotonic(), 0.05))
 
     def _coarse(self) -> Sequence[Pattern]:
         """Patterns of replicas split over as few chips as the allowed splits let them."""

@@ -49,12 +49,13 @@ class Grouped:
 
 
 def grouped(s: Scenario, trace: Trace | None = None) -> Grouped:
-    """Simulate them: the whole length for the course, the beginning for the two ways, with the same requests.
+    """Simulate them: the whole length for the course; for the two ways the beginning, with the same requests and
+    without an autoscaler.
 
     Raises ``ScenarioError`` and ``TraceError`` as `simulate` does.
     """
     course = group_course(simulate(s.replace({"run.seeds": min(s.run.seeds, COURSE_SEEDS)}), trace))
-    short = shortened(s, trace, REQUESTS_PER_REPLICA, SEEDS)
+    short = shortened(s.replace({"autoscaler.policy": "none"}), trace, REQUESTS_PER_REPLICA, SEEDS)
     own = s.batching.policy
     ways = [_served(short.replace(change), trace) for change in (_continuous(own), _STATIC)]
     (continuous, result), (static, _) = ways

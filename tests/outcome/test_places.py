@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from engine import Result, Scenario, simulate
-from engine.outcome import score
+from engine.outcome import bins_of, score
+from engine.outcome.course import latencies
 from engine.outcome.places import asked_s, before_s, first_rows, last_rows
 from engine.outcome.story import story
 from engine.scenario import Objective
@@ -181,6 +182,18 @@ def test_goodput_and_percentiles_are_those_of_the_client() -> None:
     assert told.tail.p95 == pytest.approx(np.quantile(took[there.observed], 0.95, method="inverted_cdf"))
     in_time = rows.state.isin(["completed", "unfinished"]) & (took <= 3.0)
     assert told.overload.fates.in_time == (in_time & (asked >= there.warmup_s)).sum()
+
+
+def test_the_course_of_latencies_is_by_when_people_asked() -> None:
+    found = simulate(SERVICE.replace({"slo.0.measured_at": "client"}))
+    rows = found.requests
+    asked = rows.groupby(["seed", "request"]).arrival_s.transform("first")
+    done, took = rows.state == "completed", rows.first_token_s - asked + RTT
+    bins = bins_of(200.0)
+    course = latencies(found, bins, found.scenario.slo[0])
+    slot = (asked // bins.width_s).astype(int)
+    figures = took[done].groupby(slot[done]).agg(lambda part: np.quantile(part, 0.95, method="inverted_cdf"))
+    np.testing.assert_allclose(course.figures["p95"][figures.index], figures)
 
 
 def test_users_who_wait_for_their_answers_are_clients_too() -> None:

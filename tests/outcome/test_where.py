@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine import Result, Scenario, Trace, read_trace, simulate
-from engine.outcome.where import LEVELS, PARTS, parts, where
+from engine.outcome.where import LEVELS, PARTS, By, parts, where
 from tests.outcome.cases import COUNT, case
 
 SMALL = {
@@ -25,6 +25,8 @@ def test_the_parts_are_those_of_the_reference_and_add_up(number: int) -> None:
     known = case(number)
     found = parts(known.result)
     np.testing.assert_allclose(sum(found.values()), known.result.e2e_s[known.result.observed], rtol=1e-9, atol=1e-12)
+    first = sum(parts(known.result, "ttft").values())
+    np.testing.assert_allclose(first, known.result.ttft_s[known.result.observed], rtol=1e-9, atol=1e-12)
     rows = [row for _, _, row in known.rows() if row.state == "completed" and (row.arrival_s or 0.0) >= known.warmup_s]
     expected = {
         "queue": [row.scheduled_s - row.arrival_s for row in rows],
@@ -76,22 +78,23 @@ def small(**changes: Any) -> Result:
     return simulate(Scenario.from_dict(SMALL).replace(changes), waits=True)
 
 
-def test_the_levels_are_means_around_the_percentiles() -> None:
+@pytest.mark.parametrize("by", ["e2e", "ttft"])
+def test_the_levels_are_means_around_the_percentiles(by: By) -> None:
     result = small()
-    told, found, e2e = where(result), parts(result), result.e2e_s[result.observed]
+    told, found, e2e = where(result, by), parts(result, by), result.metric(by)[result.observed]
     order = np.argsort(e2e, kind="stable")
     assert [level.name for level in told.levels] == [name for name, _ in LEVELS]
     for level, (name, share) in zip(told.levels, LEVELS, strict=True):
-        assert level.e2e_s == result.latency["e2e"].figures[name]
+        assert level.time_s == result.latency[by].figures[name]
         middle, reach = int(np.ceil(share * order.size)) - 1, (level.requests - 1) // 2
         around = order[middle - reach : middle + reach + 1]
-        assert e2e[order[middle]] == level.e2e_s
+        assert e2e[order[middle]] == level.time_s
         assert 0.008 * order.size < level.requests < 0.012 * order.size
-        assert tuple(level.parts) == PARTS
+        assert tuple(level.parts) == (PARTS if by == "e2e" else ("queue", "frontend", "prompt", "preempted"))
         for part, mean in level.parts.items():
             assert mean == pytest.approx(found[part][around].mean())
         assert sum(level.parts.values()) == pytest.approx(level.mean_s)
-        assert level.mean_s == pytest.approx(level.e2e_s, rel=0.1)
+        assert level.mean_s == pytest.approx(level.time_s, rel=0.1)
         assert level.parts[level.largest] == max(level.parts.values())
     assert told.wait_mean_s == result.latency["queue"].figures["mean"]
     assert told.others == result.summary()["requests"]["offered"] - order.size

@@ -153,15 +153,22 @@ class TestCurve:
         lines = {trace.name: trace for trace in figure.data if trace.name}
         assert found.curve is not None
         assert lines["in time"].y == pytest.approx(100 * found.curve.share, rel=1e-6)
-        assert set(lines) == {"in time", "target", "A"}
+        assert set(lines) == {"in time", "windows kept", "target", "A"}
+        assert found.windows_curve is not None
+        assert lines["windows kept"].y == pytest.approx(100 * found.windows_curve.share, rel=1e-6)
         texts = [note.text.replace(NBSP, " ") for note in figure.layout.annotations]
         assert "promised 3 s" in texts
         assert any(text.startswith("kept ") for text in texts)
         assert "log scale" in figure.layout.xaxis.title.text
-        assert len({line.line.dash for line in lines.values()}) == 3, "told apart without colour"
+        assert len({line.line.dash for line in lines.values()}) == 4, "told apart without colour"
 
     def test_table(self) -> None:
-        assert len(promise_tables.curve_table(told())) == len(told().curve.share)  # type: ignore[union-attr]
+        found = told()
+        assert found.curve is not None
+        assert found.windows_curve is not None
+        table = promise_tables.curve_table(found)
+        assert table["in time (%)"].tolist() == pytest.approx(100 * found.curve.share)
+        assert table["windows kept (%)"].dropna().tolist() == pytest.approx(100 * found.windows_curve.share)
 
 
 class TestChoices:

@@ -64,6 +64,18 @@ def test_the_headline_is_the_worst_minute() -> None:
     assert traffic_words.arrivals_sentence(nobody) == "**Nothing arrives.**"
 
 
+def test_a_run_without_windows_says_so() -> None:
+    short, s = told("average-lies", repr({"run.horizon_s": 0.9, "run.warmup_s": 0.0, "traffic.rate_rps": 20.0}))
+    assert traffic_words.headline(short.arriving, s) == "The run is too short to have a worst second."
+    assert "give it more time" in traffic_words.explanation(short.arriving, s)
+    assert traffic_words.arrivals_sentence(short) == "**Too little time passes to tell windows apart.**"
+    once = replace(short.arriving, clumps=replace(short.arriving.clumps, span_s=0.0))
+    assert traffic_words.headline(once, s) == "Everything arrives at once."
+    brief, _ = told("average-lies", repr({"run.horizon_s": 20.0, "run.warmup_s": 0.0}))
+    assert "in the worst second " in traffic_words.arrivals_sentence(brief)
+    assert "in the worst tenth of one.**" in traffic_words.arrivals_sentence(brief)
+
+
 def test_how_clumped_is_said_in_plain_words() -> None:
     found, s = told()
     said = traffic_words.explanation(found.arriving, s)

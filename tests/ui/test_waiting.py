@@ -45,6 +45,9 @@ def test_the_studies_fill_the_page_and_a_size_can_be_used() -> None:
         "half of every",
     ):
         assert words in shown
+    app.segmented_control(key="where-by").set_value("ttft").run()
+    said(app)
+    assert any("to the first word of the slowest in 100" in text for text in app.markdown.values)
     app.button(key="use-chunk-512").click().run()
     said(app)
     assert scenario(app) == mine.replace({"batching.max_num_batched_tokens": 512})

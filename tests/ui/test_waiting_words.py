@@ -11,7 +11,7 @@ import pytest
 from engine import Result, Scenario, simulate
 from engine.outcome.fan_out import FanOut, fan_out
 from engine.outcome.story import Story, story
-from engine.outcome.where import PARTS, Level, Where, where
+from engine.outcome.where import PARTS, By, Level, Where, where
 from engine.scenario import preset
 from engine.study import LoadCurve, Read, interference
 from ui import interference_chart, reading_charts, waiting_charts, waiting_tables, waiting_words
@@ -83,28 +83,38 @@ def level(name: str, prompts: float, answers: float, **parts: float) -> Level:
 def test_where_the_seconds_go_names_what_is_large() -> None:
     typical = level("p50", 400, 200, queue=0.02, prompt=0.1, answer=2.0)
     unlucky = level("p99", 500, 210, queue=6.0, prompt=0.1, answer=2.0, stalled=1.9)
-    said = plain(waiting_words.where_sentence(Where((typical, unlucky), 0, 0.1, 2.0, 0.9)))
+    said = plain(waiting_words.where_sentence(Where("e2e", (typical, unlucky), 0, 0.1, 2.0, 0.9)))
     assert said == (
         "**Of the 10 s of the slowest in 100, 6 s go into the queue, 2 s into writing and 1.9 s into stalls by "
         "others' prompts; of a typical request's 2.1 s, 2 s go into writing.** The slow ones ask for no more than the "
         "others: they were unlucky."
     )
     long = level("p99", 500, 900, answer=9.0)
-    assert "long answers: 900 tokens" in waiting_words.where_sentence(Where((typical, long), 0, 0.1, 2.0, 0.9))
+    assert "long answers: 900 tokens" in waiting_words.where_sentence(Where("e2e", (typical, long), 0, 0.1, 2.0, 0.9))
     pasted = level("p99", 9000, 210, prompt=9.0)
-    assert "long prompts: 9,000 tokens" in waiting_words.where_sentence(Where((typical, pasted), 0, 0.1, 2.0, 0.9))
+    assert "long prompts: 9,000 tokens" in waiting_words.where_sentence(
+        Where("e2e", (typical, pasted), 0, 0.1, 2.0, 0.9)
+    )
 
 
-def test_the_bars_are_the_parts_and_add_up() -> None:
+def test_up_to_the_first_word_long_answers_are_no_reason() -> None:
+    typical, slow = level("p50", 400, 200, queue=0.1), level("p99", 450, 900, queue=3.0)
+    said = plain(waiting_words.where_sentence(Where("ttft", (typical, slow), 0, 0.1, 2.0, 0.9)))
+    assert said.startswith("**Of the 3 s to the first word of the slowest in 100, 3 s go into the queue;")
+    assert said.endswith("they were unlucky.")
+
+
+@pytest.mark.parametrize("by", ["e2e", "ttft"])
+def test_the_bars_are_the_parts_and_add_up(by: By) -> None:
     _, result = told()
-    found = where(result)
+    found = where(result, by)
     figure = waiting_charts.where_figure(found)
     total = np.sum([bar.x for bar in figure.data], axis=0)
     np.testing.assert_allclose(total, [level.mean_s for level in found.levels], rtol=0.01)
     assert {bar.name for bar in figure.data} <= set(waiting_words.PARTS.values())
     assert len({(bar.marker.color, bar.marker.pattern.shape) for bar in figure.data}) == len(figure.data)
     table = waiting_tables.where_table(found)
-    parts = table[[f"{name} (s)" for name in waiting_words.PARTS.values()]].sum(axis=1)
+    parts = table[[f"{name} (s)" for name in waiting_words.PARTS.values() if f"{name} (s)" in table]].sum(axis=1)
     np.testing.assert_allclose(parts, table["mean around it (s)"], rtol=1e-9)
 
 

@@ -12,12 +12,14 @@ from engine.scenario import Objective
 from .alerts import Alert, alerts
 from .averaging import Averaged, Part, averages
 from .budget import Budget, budget, downtime_s
+from .entries import Entries, entries
 from .histogram_quantile import BUCKETS, Read, Snapped, edges, readings, snap
 from .omission import Omission, tested
 from .quantile_interval import Sure, sure
 from .rescore import TARGETS, Choice, changed, choices
 from .threshold import Curve, Strictest, curve, strictest, tallies
-from .windows import Windows, fitting, windows
+from .windows import Windows, fitting, window_starts, windows
+from .windows_curve import WindowsCurve, windows_curve
 
 _PERCENTILE = 0.99
 """The one that is averaged."""
@@ -37,6 +39,8 @@ class Terms:
     choices: tuple[Choice, ...]
     windows: Windows | None
     """Of the promise's kind and length, or of a shorter one where two don't fit into a run."""
+    windows_curve: WindowsCurve | None
+    """The same windows against the threshold."""
     budget: Budget | None
     downtime_s: float
     """How long nothing may work in a window."""
@@ -60,7 +64,8 @@ def terms(result: Result) -> Terms | None:
     if not result.scenario.slo:
         return None
     objective = result.scenario.slo[0]
-    scored, parts = result.scored(objective), tallies(result, objective)
+    counted = entries(result, objective)
+    scored, parts = result.scored(objective), tallies(counted)
     upper = edges()[BUCKETS[objective.metric]]
     edge = snap(objective.threshold_s, upper)
     countable = objective if edge.exact else changed(objective, threshold_s=edge.edge_s)
@@ -71,13 +76,15 @@ def terms(result: Result) -> Terms | None:
     fits = fitting(length, objective.window_s) if 0 < length < np.inf else None
     promised = strictest(parts, objective.target)
     marks = [objective.threshold_s, *([promised.threshold_s] if promised.threshold_s else [])]
+    drawn = curve(parts, *marks)
     return Terms(
         objective=objective,
         strictest=promised,
         by_target=tuple(strictest(parts, target) for target in sorted({*TARGETS, objective.target})),
-        curve=curve(parts, *marks),
+        curve=drawn,
         choices=choices(result, objective, edge),
         windows=None if fits is None else windows(result, scored, objective.target, fits, objective.window),
+        windows_curve=None if fits is None else _by_window(result, objective, counted, fits, drawn),
         budget=budget(result, objective, scored),
         downtime_s=downtime_s(objective.target, objective.window_s),
         edge=edge,
@@ -89,3 +96,12 @@ def terms(result: Result) -> Terms | None:
         answered=int(values.size),
         length_s=length,
     )
+
+
+def _by_window(
+    result: Result, objective: Objective, counted: Entries, length_s: float, drawn: Curve | None
+) -> WindowsCurve | None:
+    if drawn is None:
+        return None
+    bounds = window_starts(result, length_s, objective.window)
+    return windows_curve(counted, bounds, length_s, objective.target, drawn.threshold_s)

@@ -5,17 +5,15 @@ An attempt's time doesn't depend on what was promised, so a run can be judged at
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from engine.outcome.places import BETWEEN_TOKENS, asked_s, first_rows, last_rows
-from engine.outcome.result import Result
 from engine.outcome.spread import Floats, half_width, half_widths
-from engine.scenario import Objective
-from engine.serving import COMPLETED, REJECTED, STATES, UNFINISHED
+
+from .entries import Entries
 
 _POINTS = 80
 _SPAN = (0.4, 0.9995)
@@ -42,29 +40,15 @@ class Tally:
         return np.asarray(good, np.float64), np.asarray(self.known.size + self.lost + overdue, np.float64)
 
 
-def tallies(result: Result, objective: Objective) -> tuple[Tally, ...]:
-    """A tally for each run; the objective's own threshold plays no part."""
-    a, metric = result.run.attempts, result.measured(objective)
-    client = objective.measured_at == "client"
-    first = first_rows(a) if client else np.arange(a.arrival_s.size)
-    last = last_rows(a) if client else first
-    state, took = a.state[last], metric[last]
-    counted = result.counted[first]
-    if objective.metric in BETWEEN_TOKENS:
-        counted = counted & (a.output_tokens[last] > 1)
-    failing = np.isin(state, [STATES.index(name) for name in objective.failures])
-    if objective.measured_at == "server":
-        failing &= state != REJECTED
-    known = counted & ~np.isnan(took) & ((state == COMPLETED) | (state == UNFINISHED))
-    pending = counted & ~known & failing & (state == UNFINISHED)
-    lost = counted & ~known & failing & (state != UNFINISHED) & (state != COMPLETED)
-    seed = a.seed_index[first]
-    age = result.run.horizon_s[seed] - asked_s(objective, a)[first]
-    bounds = np.searchsorted(seed, np.arange(a.seeds + 1)).tolist()
-    return tuple(
-        Tally(np.sort(took[i:j][known[i:j]]), int(lost[i:j].sum()), np.sort(age[i:j][pending[i:j]]))
-        for i, j in pairwise(bounds)
-    )
+def tallies(found: Entries) -> tuple[Tally, ...]:
+    """A tally for each run."""
+    pairs = pairwise(found.start.tolist())
+    return tuple(_tally(found.took_s[i:j], found.age_s[i:j]) for i, j in pairs)
+
+
+def _tally(took_s: Floats, age_s: Floats) -> Tally:
+    pending, lost = np.isnan(took_s), np.isinf(took_s)
+    return Tally(np.sort(took_s[~pending & ~lost]), int(lost.sum()), np.sort(age_s[pending]))
 
 
 def together(parts: Sequence[Tally]) -> Tally:
@@ -79,22 +63,27 @@ def strictest_of(tally: Tally, target: float) -> float | None:
     A share grows with the threshold, as more are good and fewer old enough to be overdue; it can only step up at a time
     that somebody took. ``None`` too where half of the requests are too young to judge at that threshold.
     """
-    if not tally.known.size:
-        return None
 
-    def met(at: int) -> bool:
-        good, valid = tally.at(tally.known[at : at + 1])
+    def met(threshold_s: float) -> bool:
+        good, valid = tally.at(np.array([threshold_s]))
         return bool(valid[0] > 0 and good[0] / valid[0] >= target)
 
-    low, high = -1, tally.known.size - 1
-    if not met(high):
+    found = least(tally.known, met)
+    if found is None:
+        return None
+    judged = tally.at(np.array([found]))[1][0]
+    return found if judged >= _JUDGED * (tally.known.size + tally.lost + tally.ages.size) else None
+
+
+def least(times_s: Floats, met: Callable[[float], bool]) -> float | None:
+    """The first of ascending times (n,) at which ``met``, which stays so; ``None``: at none."""
+    low, high = -1, times_s.size - 1
+    if high < 0 or not met(float(times_s[high])):
         return None
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if met(middle) else (middle, high)
-    found = float(tally.known[high])
-    judged = tally.at(np.array([found]))[1][0]
-    return found if judged >= _JUDGED * (tally.known.size + tally.lost + tally.ages.size) else None
+        low, high = (low, middle) if met(float(times_s[middle])) else (middle, high)
+    return float(times_s[high])
 
 
 @dataclass(frozen=True, slots=True)

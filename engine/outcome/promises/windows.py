@@ -46,13 +46,10 @@ class Windows:
 
 def windows(result: Result, scored: Scored, target: float, length_s: float, kind: Kind) -> Windows:
     """Windows of ``length_s`` seconds that lie within [warmup, horizon] of their run, by time of arrival."""
-    start, step = result.warmup_s, length_s if kind == "calendar" else length_s / STEPS
     valid = list(arrivals_of(result, scored.valid & result.counted))
     good = list(arrivals_of(result, scored.good & result.counted))
     shares: list[Floats] = []
-    for came, kept, end in zip(valid, good, result.run.horizon_s, strict=True):
-        many = int(np.floor((end - start - length_s) / step + 1e-9)) + 1
-        begins: Floats = start + step * np.arange(max(many, 0), dtype=np.float64)
+    for came, kept, begins in zip(valid, good, window_starts(result, length_s, kind), strict=True):
         total, fine = _inside(came, begins, length_s), _inside(kept, begins, length_s)
         shares.append(fine[total > 0] / total[total > 0])
     met = [share >= target for share in shares]
@@ -62,6 +59,13 @@ def windows(result: Result, scored: Scored, target: float, length_s: float, kind
     interval = None if half is None else (max(0.0, share - half), min(1.0, share + half))
     worst = min((float(part.min()) for part in shares if part.size), default=None)
     return Windows(length_s, kind, kept_, count, interval, worst)
+
+
+def window_starts(result: Result, length_s: float, kind: Kind) -> list[Floats]:
+    """Where each run's windows begin, seconds; rolling ones several times in their length."""
+    start, step = result.warmup_s, length_s if kind == "calendar" else length_s / STEPS
+    many = np.floor((result.run.horizon_s - start - length_s) / step + 1e-9).astype(np.int64) + 1
+    return [start + step * np.arange(max(count, 0), dtype=np.float64) for count in many.tolist()]
 
 
 def _inside(times: Floats, begins: Floats, length_s: float) -> NDArray[np.int64]:

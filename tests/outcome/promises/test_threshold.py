@@ -9,6 +9,7 @@ import pytest
 
 from engine import Result, simulate
 from engine.outcome import attain
+from engine.outcome.promises.entries import entries
 from engine.outcome.promises.rescore import changed
 from engine.outcome.promises.threshold import Tally, curve, promisable, strictest, strictest_of, tallies, together
 from engine.scenario import Objective
@@ -40,7 +41,7 @@ def attained(result: Result, objective: Objective, threshold_s: float) -> tuple[
 @pytest.mark.parametrize(("metric", "place", "failures"), CASES)
 def test_every_point_is_what_scoring_says(busy: Result, metric: str, place: str, failures: tuple[str, ...]) -> None:
     objective = of(busy, metric, place, failures)
-    whole = together(tallies(busy, objective))
+    whole = together(tallies(entries(busy, objective)))
     at = np.concatenate([[0.0, 0.125, 3.0, 500.0], whole.known[::97], whole.ages, whole.ages + 1e-9])
     good, valid = whole.at(at)
     for threshold, g, v in zip(at.tolist(), good.tolist(), valid.tolist(), strict=True):
@@ -53,7 +54,7 @@ def test_the_strictest_is_kept_and_anything_stricter_is_not(
     busy: Result, metric: str, place: str, failures: tuple[str, ...], target: float
 ) -> None:
     objective = of(busy, metric, place, failures)
-    found = strictest_of(together(tallies(busy, objective)), target)
+    found = strictest_of(together(tallies(entries(busy, objective))), target)
     assert found is not None
     good, valid = attained(busy, objective, found)
     assert good / valid >= target
@@ -62,7 +63,7 @@ def test_the_strictest_is_kept_and_anything_stricter_is_not(
 
 
 def test_an_engine_run_with_that_promise_says_so_too(busy: Result) -> None:
-    found = strictest(tallies(busy, BUSY.slo[0]), 0.6)
+    found = strictest(tallies(entries(busy, BUSY.slo[0])), 0.6)
     assert found.threshold_s is not None
     for threshold, met in ((found.threshold_s, True), (found.threshold_s - 1e-6, False)):
         judged = simulate(BUSY.replace({"slo.0.threshold_s": threshold})).attainments[0]
@@ -75,7 +76,7 @@ def test_an_engine_run_with_that_promise_says_so_too(busy: Result) -> None:
 
 
 def test_higher_targets_are_kept_at_longer_times_only(busy: Result) -> None:
-    parts = tallies(busy, BUSY.slo[0])
+    parts = tallies(entries(busy, BUSY.slo[0]))
     found = [strictest(parts, target).threshold_s for target in (0.2, 0.4, 0.5, 0.6, 0.7)]
     assert None not in found
     assert found == sorted(found)  # type: ignore[type-var]
@@ -85,7 +86,7 @@ def test_higher_targets_are_kept_at_longer_times_only(busy: Result) -> None:
 def test_by_hand() -> None:
     """First words after 1, 2, 3 and 4 s, four are refused: half of all within 4 s, 3 in 8 within 3 s."""
     result = run_of([10.0] * 8, admission__max_outstanding=4)
-    parts = tallies(result, result.scenario.slo[0])
+    parts = tallies(entries(result, result.scenario.slo[0]))
     assert [(t.known.tolist(), t.lost, t.ages.tolist()) for t in parts] == [([1.0, 2.0, 3.0, 4.0], 4, [])]
     assert [strictest_of(parts[0], target) for target in (0.125, 0.375, 0.5, 0.51)] == [1.0, 3.0, 4.0, None]
     assert strictest(parts, 0.5).ci95_s is None
@@ -99,7 +100,7 @@ def test_a_run_that_is_too_young_says_nothing() -> None:
 
 
 def test_the_curve_is_the_shares_with_their_spread(busy: Result) -> None:
-    parts = tallies(busy, BUSY.slo[0])
+    parts = tallies(entries(busy, BUSY.slo[0]))
     found = curve(parts, 3.0)
     assert found is not None
     assert 3.0 in found.threshold_s
@@ -109,7 +110,7 @@ def test_the_curve_is_the_shares_with_their_spread(busy: Result) -> None:
     judged = busy.attainments[0]
     assert found.share[at] == judged.attainment
     assert [found.low[at], found.high[at]] == pytest.approx(judged.ci95)
-    assert curve(tallies(run_of(NOBODY), BUSY.slo[0])) is None
+    assert curve(tallies(entries(run_of(NOBODY), BUSY.slo[0]))) is None
 
 
 @pytest.mark.parametrize(
