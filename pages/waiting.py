@@ -105,6 +105,9 @@ def _where(scenario: Scenario) -> None:
 
 def _long_prompt(scenario: Scenario) -> None:
     st.markdown("#### A long prompt among people mid-sentence")
+    if scenario.batching.policy == "disaggregated":
+        st.markdown("Prompts are read by replicas of their own: nobody who writes pauses for one.")
+        return
     tokens = st.number_input(
         "Length of the long prompt (tokens)",
         min_value=100,
@@ -176,6 +179,9 @@ def _policies(scenario: Scenario) -> None:
 
 def _load(scenario: Scenario) -> None:
     st.markdown("#### How the wait grows with the load")
+    if scenario.batching.policy == "disaggregated":
+        st.markdown("Requests of two pools wait twice, for a reader and for a writer: there is no one curve.")
+        return
     found = waiting_studies.known(scenario, LOAD)
     if found is None or found.result is None:
         st.caption(_NOT_YET if found is None else "There is no curve: none of these requests fits a replica.")

@@ -42,7 +42,7 @@ def _key(scenario: Scenario) -> str:
 def tile(place: DeltaGenerator, scenario: Scenario, answer: Answer, trace: Trace | None) -> None:
     """The tile, working until the number is known."""
     with place:
-        if answer.final and known(scenario) is None:
+        if answer.final and known(scenario) is None and not _pools(scenario):
             _to_come(scenario, answer.story.summary["replica"]["capacity_rps"], trace, time.monotonic())
         else:
             _tile(scenario)
@@ -60,11 +60,13 @@ def _to_come(scenario: Scenario, each_rps: float | None, trace: Trace | None, si
 def _tile(scenario: Scenario) -> None:
     aside, number = known(scenario), found(scenario)
     value, below = "…", "being worked out"
+    if _pools(scenario):
+        value, below = "–", "two pools have two numbers"
     if number is not None:
         value, below = count(number.replicas, "replica"), f"{number.have} now"
         if number.surely is not None and number.surely != number.replicas:
             below += f"; {number.surely} to be sure"
-    elif aside is not None:
+    elif aside is not None and not _pools(scenario):
         value, below = "–", "no number keeps it"
     st.metric(
         "Fewest machines that keep it", value, below, border=True, height="stretch", delta_color="off",
@@ -74,12 +76,19 @@ def _tile(scenario: Scenario) -> None:
     )  # fmt: skip
 
 
+def _pools(scenario: Scenario) -> bool:
+    return scenario.batching.policy == "disaggregated"
+
+
 def section(scenario: Scenario) -> None:
     """How the share in time grows with the replicas, once it is known."""
     aside, number = known(scenario), found(scenario)
-    if aside is None:
+    if aside is None and not _pools(scenario):
         return
     st.markdown("#### The machines that this promise needs")
+    if _pools(scenario):
+        st.markdown("Which of two pools should grow depends on what is late: the start page tries one more of each.")
+        return
     if number is None:
         st.markdown(promise_words.no_number(scenario.slo[0]))
         return

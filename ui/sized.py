@@ -25,6 +25,8 @@ def sized_for_the_average(scenario: Scenario, trace: Trace | None, answer: Answe
         found = runs.shared().known_aside(_key(scenario))
         if scenario.traffic.process == "closed":
             st.markdown("Users who wait for their answers bring no more than is served: there is no peak to size for.")
+        elif scenario.batching.policy == "disaggregated":
+            st.markdown("Two pools are sized by their own work: the start page says what each of them can serve.")
         elif not answer.final:
             st.caption("Follows the whole answer.")
         elif found is None:

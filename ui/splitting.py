@@ -134,6 +134,7 @@ def _rest(scenario: Scenario, tried: tuple[Layout, ...]) -> None:
     st.markdown("#### What this assumes")
     st.markdown(
         "- **Pace** is one over the median gap between tokens (TPOT), with the scenario's traffic dealt out to the "
-        "copies of each layout; **tokens a chip** is what saturated copies write. Two runs each, the same requests.\n"
+        "copies of each layout; **tokens a chip** is what saturated copies write. Two runs each, the same "
+        "requests, no autoscaler.\n"
         "- **A context split over chips** reads prompts in parallel and shares out KV; decoding is no faster."
     )

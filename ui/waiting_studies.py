@@ -26,7 +26,7 @@ def pieces(scenario: Scenario) -> dict[str, list[str]]:
     """Names of the pieces of each section, in the order in which they are worked out."""
     return {
         APART: [APART],
-        LOAD: [LOAD],
+        LOAD: [] if scenario.batching.policy == "disaggregated" else [LOAD],
         "chunks": [_chunk(tokens) for tokens in chunk_sizes(scenario)],
         "policies": [f"policies {policy}" for policy in POLICIES],
         "cached": [_cached(share) for share in cached_shares(scenario)],

@@ -106,7 +106,8 @@ def _remedy(problem: Problem, found: RuledOut) -> str:
             there = min(chip.max if chip.max is not None else tp, chip.per_host or tp if problem.spread else tp)
             if tp not in item.allowed_tp and item.gb_per_chip is None and there >= tp and problem.fits(size, t):
                 return f"Try a split over {tp} (tp {tp}): {gb(size)} on each {chip.type}."
-    return f"Try a chip that gives {gb(found.needs_gb)}, or fewer bits a weight."
+    wider = "a split over more chips, " if item.gb_per_chip is not None else ""
+    return f"Try {wider}fewer bits a weight, or a chip that gives {gb(found.needs_gb)}."
 
 
 def _too_few(solution: Solution, best: Packing) -> str:

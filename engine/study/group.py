@@ -25,7 +25,7 @@ _SPAN = 16.0
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A conversation of the mix_of, met in the middle of its work: long ones are met more often."""
+    """A conversation of the mix, met in the middle of its work: long ones are met more often."""
 
     context_tokens: float
     """What its next token attends to, on average."""
@@ -41,7 +41,7 @@ class Group:
 
     sharing: Sharing
     record: Record
-    """Of the whole run's mix_of, at its start where lengths grow."""
+    """Of the whole run's mix, at its start where lengths grow."""
     grown: Record | None
     """At the end of the run where lengths grow."""
     kv_capacity_tokens: int | None

@@ -103,8 +103,15 @@ def _checked(s: Scenario, shape: Layout) -> Layout:
 
 
 def layout_outcome(s: Scenario, layout: Layout, trace: Trace | None = None, *, seeds: int = SEEDS) -> LayoutOutcome:
-    """The scenario's traffic on a layout. Raises `ScenarioError` and `TraceError` as `simulate` does."""
-    changed = s.replace(layout.changes | {"run.seeds": min(s.run.seeds, seeds)})
+    """The scenario's traffic on a layout, without an autoscaler, which would buy other chips, and without two pools,
+    whose replicas aren't copies of each other: those that have them are compared with prompts read in chunks.
+
+    Raises `ScenarioError` and `TraceError` as `simulate` does.
+    """
+    fixed = {"run.seeds": min(s.run.seeds, seeds), "autoscaler.policy": "none"}
+    if s.batching.policy == "disaggregated":
+        fixed["batching.policy"] = "chunked"
+    changed = s.replace(layout.changes | fixed)
     result = simulate(changed, trace)
     latency = result.latency
     pace, first = latency["tpot"].figures["p50"], latency["ttft"].figures["p95"]

@@ -78,7 +78,7 @@ def load_curve(s: Scenario, trace: Trace | None = None) -> LoadCurve | None:
     """The curve of a scenario's requests and machines; ``None`` when none of its requests fits a replica.
 
     Process ``gamma``, ``deterministic`` and ``poisson`` keep their gaps, others arrive as Poisson; lengths are those of
-    the mix_of, or of the trace; routers that look at load deal out in turn. At most ``_MOST_REPLICAS`` replicas. Raises
+    the mix, or of the trace; routers that look at load deal out in turn. At most ``_MOST_REPLICAS`` replicas. Raises
     ``ScenarioError`` when the model doesn't fit its hardware.
     """
     model = replica_model(s)

@@ -74,13 +74,14 @@ class _Tried:
 
 
 def fewest_replicas(s: Scenario, trace: Trace | None = None, *, most: int = MOST_REPLICAS) -> Fewest | None:
-    """The fewest replicas for the first promise; ``None`` where ``most`` don't keep it, or there is nothing to judge.
+    """The fewest replicas for the first promise; ``None`` where ``most`` don't keep it, there is nothing to judge, or two
+    pools share them.
 
     More replicas are taken to do no harm. The number is looked for around what the highest demand needs, on few runs,
     then settled with all of them: one fewer was seen to miss. Raises ``ScenarioError`` and ``TraceError`` as `simulate`
     does.
     """
-    if not s.slo:
+    if not s.slo or s.batching.policy == "disaggregated":
         return None
     runs = s.run.seeds
     few = FEW_SEEDS if runs > 2 * FEW_SEEDS and not _waits(s) else runs

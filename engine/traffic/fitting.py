@@ -33,6 +33,8 @@ _CLOSE: Final = 1.25
 """A dispersion is met when it is off by at most this factor, and what chance adds to a measurement of it."""
 _FEWEST: Final = 10
 """Requests that a trace must have."""
+_NEXT_TO_NONE: Final = 0.02
+"""A dispersion below this is clockwork."""
 _DRAWS: Final = 5
 _MOST_DRAWN: Final = 100_000
 _MOST_CV: Final = 20.0
@@ -232,12 +234,18 @@ def _candidate(process: Process, settings: dict[str, Any], measured: Clumps) -> 
     span_s = min(measured.span_s, max(_MOST_DRAWN / measured.rate_rps, 600.0))
     drawn = clumps([arrival_times(traffic, span_s, seed) for seed in range(1, _DRAWS + 1)], span_s)
     ratios = {
-        width: max(mine / theirs, theirs / mine)
+        width: _ratio(mine, theirs)
         for width, mine in measured.dispersion.items()
-        if mine is not None and (theirs := drawn.dispersion[width]) is not None and min(mine, theirs) > 0
+        if mine is not None and (theirs := drawn.dispersion[width]) is not None
     }
     good = all(ratio <= _allowed(measured.span_s / width) for width, ratio in ratios.items())
     return Candidate(process, settings, drawn, max(ratios.values(), default=1.0), good)
+
+
+def _ratio(one: float, other: float) -> float:
+    """How many times one dispersion is the other; what is next to none is alike."""
+    low, high = sorted(max(value, _NEXT_TO_NONE) for value in (one, other))
+    return high / low
 
 
 def _allowed(windows: float) -> float:

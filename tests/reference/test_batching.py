@@ -11,7 +11,7 @@ class TestStep:
         """Prefill 0.5 + 8/8, then two decodes of 0.5 + 1/8."""
         outcome = run(Request(2.0, 8, 3), base=lambda tokens: 0.5 + tokens / 8)
         row = outcome.requests[0]
-        assert row == Row(0, 0, 2.0, 0, 0, 2.0, 3.5, 4.75, 4.75, "completed", None, 0, [3.5, 4.125, 4.75])
+        assert row == Row(0, 0, 2.0, 0, 0, 2.0, 3.5, 4.75, 4.75, "completed", None, 0, [3.5, 4.125, 4.75], 2.0)
         assert row.max_itl_s == 0.625
         assert outcome.horizon_s == 4.75
 

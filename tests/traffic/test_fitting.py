@@ -42,6 +42,15 @@ def test_independent_arrivals_are_told() -> None:
     assert not found.resample
 
 
+def test_clockwork_is_told_from_independence() -> None:
+    found = fit(trace_of(np.arange(0.0, 600.0, 0.5)))
+    assert found is not None
+    by_process = {candidate.process: candidate for candidate in found.candidates}
+    assert not by_process["poisson"].good
+    assert (found.best.process, found.best.good) == ("gamma", True)
+    assert found.best.settings["cv"] == 0.01
+
+
 def test_clumped_gaps_are_told() -> None:
     found = refitted(process="gamma", rate_rps=4.0, cv=2.5)
     assert found.best.process == "gamma"

@@ -39,9 +39,8 @@ STEADY = [0.5 * i + 0.25 for i in range(600)]
 
 
 def outage(begins: float, ends: float) -> Result:
-    """Two requests a second on a machine that answers at once, and refuses everybody for a time: a burst that fills it.
-
-    A hundred seats and answers of 1 s; from ``begins`` to ``ends`` 300 requests a second come on top.
+    """Two requests a second on a machine that takes a quarter of a second for each and refuses whoever finds two there:
+    from ``begins`` to ``ends`` 300 requests a second come on top.
     """
     rush = np.arange(begins, ends, 1 / 300).tolist()
     return run_of(
