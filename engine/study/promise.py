@@ -74,8 +74,9 @@ class _Tried:
 
 
 def fewest_replicas(s: Scenario, trace: Trace | None = None, *, most: int = MOST_REPLICAS) -> Fewest | None:
-    """The fewest replicas for the first promise; ``None`` where ``most`` don't keep it, there is nothing to judge, or two
-    pools share them.
+    """The fewest replicas for the first promise.
+
+    ``None`` where ``most`` don't keep it, where there is nothing to judge, or two pools share them.
 
     More replicas are taken to do no harm. The number is looked for around what the highest demand needs, on few runs,
     then settled with all of them: one fewer was seen to miss. Raises ``ScenarioError`` and ``TraceError`` as `simulate`
