@@ -125,7 +125,8 @@ class _Knapsack:
         self._mine = [j for j, kind in enumerate(kinds) if kind.chip == chip]
         most, usable = limits(problem, kinds), problem.usable(chip)
         whole = [round(kinds[j].gb * _MICRO) for j in self._mine]
-        cap, unit = round(usable * _MICRO), gcd(round(usable * _MICRO), *whole)
+        cap = int(usable * (1 + ROOM) * _MICRO)  # whole sizes fit exactly when their sum is no more than this
+        unit = gcd(cap, *whole)
         exact = all(abs(size / _MICRO - kinds[j].gb) <= ROOM for size, j in zip(whole, self._mine, strict=True))
         self._exact = exact and cap // max(unit, 1) <= _EXACT_CELLS
         if self._exact:
