@@ -99,8 +99,13 @@ def enter(page: Page, box: str, value: str) -> None:
 
 
 def choose(page: Page, box: str, option: str) -> None:
-    """Choose an option of a list. The list may miss a click that a hand could not make, without any length."""
-    page.get_by_role("combobox", name=box).click(delay=80)
+    """Choose an option of a list by typing its name: the list draws only as many as there is room for below the box.
+
+    It may miss a click that a hand could not make, without any length.
+    """
+    field = page.get_by_role("combobox", name=box)
+    field.click(delay=80)
+    field.press_sequentially(option)
     page.get_by_role("option", name=option, exact=True).click()
 
 
