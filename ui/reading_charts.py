@@ -113,9 +113,7 @@ def _panels(
         low, high = _range([value * scale for value in values])
         up = {"range": [low, high], "domain": [bottom, ceiling], "anchor": "x"}
         layout["yaxis2" if panel else "yaxis"] = both | up | log_ticks(low, high)
-        traces += [
-            _trace(names, y * scale, line, ref, unit) | {"mode": mode} for line, y in zip(lines, values, strict=True)
-        ]
+        traces += [_trace(names, y * scale, line, ref, unit, mode) for line, y in zip(lines, values, strict=True)]
         per_px = (high - low) / ((ceiling - bottom) * (_HEIGHT - _TOP_PX - _BELOW_PX))
         layout["annotations"] += _ends([y * scale for y in values], lines, ref, (low, high), per_px)
         above = {"x": 0, "xref": "paper", "xanchor": "left", "y": ceiling, "yref": "paper", "yanchor": "bottom"}

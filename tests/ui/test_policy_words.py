@@ -6,6 +6,7 @@ from typing import Any
 
 from engine.study import Figure, PolicyOutcome, Split
 from ui.policy_words import policies_sentence, source
+from ui.reading_charts import policies_figure
 from ui.words import NBSP
 
 
@@ -58,3 +59,10 @@ def test_what_was_simulated() -> None:
     assert text.startswith("8 runs of 10 min each, the same requests on the same 8 accelerators.")
     assert "Of 2 ways to share the replicas out to two pools the best is shown." in text
     assert text.endswith("Not possible with these settings: in groups.")
+
+
+def test_the_figure_has_a_place_for_every_policy() -> None:
+    figure = policies_figure(["in chunks", "prompts first"], [CHUNKED, FIRST])
+    marks = {trace.name: (list(trace.x), trace.mode, [float(y) for y in trace.y]) for trace in figure.data}
+    assert marks["first word p95"] == (["in chunks", "prompts first"], "markers", [2.0, 1.0])
+    assert marks["longest p95"] == (["in chunks", "prompts first"], "markers", [0.25, 2.0])
