@@ -36,12 +36,13 @@ def test_the_studies_fill_the_page_and_a_size_can_be_used() -> None:
     worked_out(mine)
     app = visit(mine.to_link(), PAGE)
     said(app)
-    assert len(app.get("plotly_chart")) == 6
+    assert len(app.get("plotly_chart")) == 7
     shown = " ".join(app.markdown.values)
     for words in (
         "go into writing",
         "of what can be served a request waits",
         "First words are soonest",
+        "The first word comes soonest",
         "half of every",
     ):
         assert words in shown
