@@ -100,9 +100,13 @@ def _controls(current: Current) -> None:
 def _without_an_autoscaler(story: Story, scenario: Scenario, current: Current) -> None:
     """Nobody orders help: what to switch on, and what the fleet does by itself."""
     parts.headline(scaling_words.switched_off(story, scenario))
-    apart = scenario.batching.policy == "disaggregated"
-    if apart or scenario.traffic.process == "closed":
-        who = "Two pools of replicas" if apart else "Users who wait for their answers"
+    alone = {
+        "Two pools of replicas": scenario.batching.policy == "disaggregated",
+        "Users who wait for their answers": scenario.traffic.process == "closed",
+        "Pipelines": scenario.parallelism.pp > 1,
+    }
+    who = next((name for name, so in alone.items() if so), None)
+    if who is not None:
         st.markdown(f"{who} can't be combined with an autoscaler yet. Open another story:")
         engine_settings(current)
         gallery(current)

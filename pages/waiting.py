@@ -77,6 +77,9 @@ def _controls(current: Current) -> None:
 
 def _where(scenario: Scenario) -> None:
     st.markdown("#### Where the seconds go")
+    if scenario.parallelism.pp > 1:
+        st.markdown(waiting_words.PIPELINE_PARTS)
+        return
     found = waiting_studies.known(scenario, APART)
     if found is None or found.result is None:
         st.caption(_NOT_YET if found is None else "It couldn't be taken apart.")
@@ -107,6 +110,9 @@ def _long_prompt(scenario: Scenario) -> None:
     st.markdown("#### A long prompt among people mid-sentence")
     if scenario.batching.policy == "disaggregated":
         st.markdown("Prompts are read by replicas of their own: nobody who writes pauses for one.")
+        return
+    if scenario.parallelism.pp > 1:
+        st.markdown(waiting_words.PIPELINE_PROMPT)
         return
     tokens = st.number_input(
         "Length of the long prompt (tokens)",

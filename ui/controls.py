@@ -180,7 +180,7 @@ def _accelerators() -> tuple[str, ...]:
 
 
 def _chips(base: Scenario) -> Control:
-    info, now = describe("parallelism.tp"), base.parallelism.tp
+    info, now, stages = describe("parallelism.tp"), base.parallelism.tp, base.parallelism.pp
     return Control(
         key="parallelism.tp",
         kind="choice",
@@ -188,5 +188,5 @@ def _chips(base: Scenario) -> Control:
         help=help_of(info),
         value=now,
         changes=lambda new: {"parallelism.tp": new},
-        choices={many: f"{many} chip{'s' if many > 1 else ''}" for many in sorted({*_CHIPS, now})},
+        choices={many: f"{many * stages} chip{'s' if many * stages > 1 else ''}" for many in sorted({*_CHIPS, now})},
     )

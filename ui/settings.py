@@ -29,6 +29,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "batching.disaggregated.transfer_gbps",
         "batching.disaggregated.transfer_latency_s",
     ),
+    "Layout": ("parallelism.pp",),
     "Memory": (
         "batching.gpu_memory_utilization",
         "batching.kv_policy",

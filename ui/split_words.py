@@ -122,7 +122,7 @@ def impossible(tried: Sequence[Layout]) -> list[str]:
     for layout in tried:
         if layout.problem is not None:
             if layout.problem.reason == "is not available yet":
-                reason = "pipelines aren't simulated yet."
+                reason = f"pipelines aren't simulated with {layout.problem.field} {layout.problem.value} yet."
             else:
                 reason = f"{sentence(f'{layout.problem.value} {layout.problem.reason}'.strip())}"
             why.setdefault(reason, []).append(short(layout))

@@ -136,5 +136,7 @@ def _rest(scenario: Scenario, tried: tuple[Layout, ...]) -> None:
         "- **Pace** is one over the median gap between tokens (TPOT), with the scenario's traffic dealt out to the "
         "copies of each layout; **tokens a chip** is what saturated copies write. Two runs each, the same "
         "requests, no autoscaler.\n"
-        "- **A context split over chips** reads prompts in parallel and shares out KV; decoding is no faster."
+        "- **A context split over chips** reads prompts in parallel and shares out KV; decoding is no faster.\n"
+        "- **A pipeline** is no faster for one request either: it gains by having a batch in every stage at a time. "
+        "Its seats are shared out to them."
     )

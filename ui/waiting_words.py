@@ -46,6 +46,14 @@ _BEYOND = {
     "max_num_seqs": "seats that are all kept longer at once, because those who share steps slow one another down",
 }
 """What seats don't say, by what the queue waits for."""
+PIPELINE_PARTS = (
+    "Pipelines (PP) aren't taken apart: several batches are under way at a time, and what one of them waits for in a "
+    "stage is another one's work. The times above are whole."
+)
+PIPELINE_PROMPT = (
+    "In a pipeline (PP) a long prompt holds up the batch that reads it, and those behind it in the stages, one after "
+    "the other. That isn't drawn here."
+)
 
 
 def headline(story: Story) -> str:

@@ -100,8 +100,11 @@ def ruled(scenario: Scenario, rule: RuleName, each_rps: float | None, trace: Tra
 
 
 def taken_apart(scenario: Scenario, trace: Trace | None = None) -> tuple[dict[By, Where], FanOut]:
-    """The whole run again, with an account of where seconds go. Raises `ScenarioError` and `TraceError`."""
+    """The whole run again, with an account of where seconds go; pipelines keep none. Raises `ScenarioError` and
+    `TraceError`."""
     result = simulate(scenario, trace, waits=True)
+    if result.run.stages > 1:
+        return {}, fan_out(result)
     return {"e2e": where(result), "ttft": where(result, "ttft")}, fan_out(result)
 
 

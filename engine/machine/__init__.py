@@ -28,6 +28,7 @@ from engine.machine.replica import (
     step_terms,
 )
 from engine.machine.sharing import Sharing, room, seats, sharing
+from engine.machine.stages import Stage, stages
 from engine.machine.steptime import Name, Term, step_parts
 from engine.machine.worked import Step, Worked, worked_example
 
@@ -41,6 +42,7 @@ __all__ = [
     "Published",
     "ReplicaModel",
     "Sharing",
+    "Stage",
     "Step",
     "StepTimeError",
     "Term",
@@ -74,6 +76,7 @@ __all__ = [
     "sharing",
     "split_sizes",
     "stage_boundary_bytes",
+    "stages",
     "step_parts",
     "step_terms",
     "step_time_error",

@@ -22,13 +22,14 @@ _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight"
 def does_not_fit(d: Deployment, c: Constants) -> Problem:
     """The problem of a deployment whose memory leaves no room for KV, in words."""
     m = memory(d, c)
-    total, offer = weight_bytes(d.model, d.weight_dtype).total, d.tp * m.usable
+    total, offer = weight_bytes(d.model, d.weight_dtype).total, d.tp * d.pp * m.usable
     close = 0.9 < total / offer < 1.1
     reason = f"at {bits(d.weight_dtype)} bit needs {_gb(total, close)} for its weights"
     if m.weights < m.usable:
         reason += f" and {_gb(m.activations + m.runtime, True)} on each chip for activations and runtime"
-    count = _NUMBERS[d.tp] if d.tp < len(_NUMBERS) else str(d.tp)
-    chips = f"{count} {d.accelerator.memory_gib:g} GB chip{'s' if d.tp > 1 else ''} ({d.accelerator.name})"
+    many = d.tp * d.pp
+    count = _NUMBERS[many] if many < len(_NUMBERS) else str(many)
+    chips = f"{count} {d.accelerator.memory_gib:g} GB chip{'s' if many > 1 else ''} ({d.accelerator.name})"
     options = list(_suggestions(d, c)) or list(_elsewhere(d, c))
     remedy = f"try {_or(options)}" if options else "nothing in the catalogue holds it: choose a smaller model"
     return Problem("model.name", f'"{d.model.name}"', f"{reason}; {chips} can give it {_gb(offer, close)}", remedy)
@@ -47,7 +48,7 @@ def _suggestions(d: Deployment, c: Constants) -> Iterator[str]:
     """Single changes after which the model fits with some room, in the order: more chips, fewer bits, larger chips."""
     for tp in split_sizes(d.model, d.accelerator):
         if tp > d.tp and _roomy(replace(d, tp=tp), c):
-            yield f"{tp} chips (parallelism.tp)"
+            yield f"{tp} chips (parallelism.tp)" if d.pp == 1 else f"{tp * d.pp} chips (parallelism.tp {tp})"
             break
     for dtype in _narrower(d):
         if _roomy(replace(d, weight_dtype=dtype), c):
@@ -79,11 +80,12 @@ def _elsewhere(d: Deployment, c: Constants) -> Iterator[str]:
             (device.vendor != d.accelerator.vendor, tp, device.memory_gib, device.name)
             for device in devices
             for tp in split_sizes(d.model, device)
-            if _roomy(replace(d, accelerator=device, tp=tp, weight_dtype=dtype), c)
+            if _roomy(replace(d, accelerator=device, tp=tp, pp=1, weight_dtype=dtype), c)
         ]
         if layouts:
             _, tp, memory_gib, name = min(layouts)
-            settings = f"parallelism.tp {tp}, hardware.accelerator {name}, model.weight_dtype {dtype}"
+            one_stage = "" if d.pp == 1 else "parallelism.pp 1, "
+            settings = f"{one_stage}parallelism.tp {tp}, hardware.accelerator {name}, model.weight_dtype {dtype}"
             yield f"{tp} chips of {memory_gib:g} GB at {bits(dtype)} bit ({settings})"
             return
 

@@ -17,6 +17,7 @@ from engine.catalog import (
 )
 from engine.machine.context import typical_context
 from engine.machine.parallel import context_problems, tensor_problems
+from engine.machine.stages import stage_problems
 from engine.scenario import Problem, Scenario, ScenarioError
 
 _Row = TypeVar("_Row", Model, Accelerator)
@@ -29,7 +30,8 @@ class Deployment:
     `step_tokens`: most tokens in a step; `budgeted`: it is the token budget, which can be lowered. `context_tokens`: a
     typical request's context, None when not known. `ep` > 1: whole experts are spread over the group instead of a
     slice of each. `attention_dp`: each device attends to its own requests, with all of attention's weights. `pp`:
-    stages of a pipeline; `cp`: devices over which a context is split; `sp`: none, megatron, ulysses or operators.
+    stages of a pipeline, each of `tp` devices; `cp`: devices over which a context is split; `sp`: none, megatron,
+    ulysses or operators.
     """
 
     model: Model
@@ -67,6 +69,7 @@ def deployment(s: Scenario, step_tokens: int) -> Deployment:
     problems = [
         *tensor_problems(chosen, device, p.tp),
         *context_problems(chosen, device, p.tp, p.cp, p.sp),
+        *stage_problems(chosen, p.pp),
         *_missing_facts(device),
         *_too_long(s, chosen),
     ]
@@ -78,6 +81,7 @@ def deployment(s: Scenario, step_tokens: int) -> Deployment:
         weight_dtype=s.model.weight_dtype,
         kv_dtype=s.model.kv_dtype,
         tp=s.parallelism.tp,
+        pp=s.parallelism.pp,
         gpu_memory_utilization=s.batching.gpu_memory_utilization,
         max_num_seqs=s.batching.max_num_seqs,
         step_tokens=step_tokens,

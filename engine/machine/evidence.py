@@ -101,5 +101,6 @@ def replica_evidence(s: Scenario) -> Evidence | None:
         return None
     found = evidence(resolve_accelerator(s), resolve_model(s), s.performance.engine)
     # Custom figures under a known name borrow its family's constants: nobody measured that device.
-    custom = s.hardware.custom is not None or s.model.custom is not None
-    return replace(found, status="extrapolated") if custom and found.status == "calibrated" else found
+    # No pipeline is among the measurements.
+    unlike = s.hardware.custom is not None or s.model.custom is not None or s.parallelism.pp > 1
+    return replace(found, status="extrapolated") if unlike and found.status == "calibrated" else found

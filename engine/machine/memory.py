@@ -12,6 +12,7 @@ from engine.machine.constants import Constants
 from engine.machine.deployment import Deployment
 from engine.machine.exchange import ACTIVATION_BYTES
 from engine.machine.parallel import kv_shards
+from engine.machine.stages import Stage, stages
 
 GIB = 2.0**30
 KV_BLOCK_TOKENS = 16  # vLLM's smallest piece of KV: with less room a replica can't start
@@ -48,22 +49,23 @@ class Memory:
 
 
 def memory(d: Deployment, c: Constants) -> Memory:
-    """The memory of one accelerator of a deployment."""
+    """The memory of one accelerator of a deployment; of a pipeline, of the stage with room for the fewest tokens."""
+    each = (_stage_memory(d, c, stage) for stage in stages(d.model, d.pp))
+    return min(each, key=lambda one: one.kv / one.kv_per_token)
+
+
+def _stage_memory(d: Deployment, c: Constants, stage: Stage) -> Memory:
+    """Every stage holds the KV that its own layers have of every token: with fewer layers, of more tokens."""
     device = d.accelerator.memory_bytes
-    shared = kv_bytes_per_token(d.model, d.kv_dtype, d.context_tokens)
+    shared = kv_bytes_per_token(d.model, d.kv_dtype, d.context_tokens) * (stage.layers / d.model.layers)
     return Memory(
         device=device,
         usable=d.gpu_memory_utilization * device,
-        weights=weights_per_accelerator(d),
-        activations=activation_bytes(d, c),
+        weights=_stage_weights(d, stage),
+        activations=activation_bytes(d, c, sampling=stage.last),
         runtime=runtime_bytes(d, c),
-        kv_per_token=shared * stage_share(d) / kv_holders(d),
+        kv_per_token=shared / kv_holders(d),
     )
-
-
-def stage_share(d: Deployment) -> float:
-    """Share of the layers that the longest pipeline stage has."""
-    return -(-d.model.layers // d.pp) / d.model.layers
 
 
 def kv_holders(d: Deployment) -> int:
@@ -78,21 +80,21 @@ def kv_holders(d: Deployment) -> int:
 
 
 def weights_per_accelerator(d: Deployment) -> float:
-    """Bytes of weights on one accelerator: matrices divided by tp; router, norms and what can't be divided copied.
+    """Bytes of weights on the fullest accelerator: matrices divided by tp; router, norms and what can't be divided
+    copied.
 
-    Pipeline stages have their own layers, the longest counts. Splitting the context or the sequence divides no weights.
+    Pipeline stages have their own layers. Splitting the context or the sequence divides no weights.
 
     Keys and values are projected for whole heads: with more accelerators than KV heads they are copied. With latent
     attention the down-projections are; with data-parallel attention all of attention is.
     """
-    sizes = weight_bytes(d.model, d.weight_dtype)
-    copied = sizes.router + sizes.norms + _copied_attention(d)
-    if d.pp == 1:
-        return (sizes.total - copied) / d.tp + copied
-    # The first stage has the embedding, the last the head: a tied one is there twice.
-    ends = max(sizes.embedding, sizes.lm_head)
-    layers = sizes.total - sizes.embedding - sizes.lm_head
-    return stage_share(d) * ((layers - copied) / d.tp + copied) + ends / d.tp
+    return max(_stage_weights(d, stage) for stage in stages(d.model, d.pp))
+
+
+def _stage_weights(d: Deployment, stage: Stage) -> float:
+    sizes = stage.of(d.model, weight_bytes(d.model, d.weight_dtype))
+    copied = sizes.router + sizes.norms + _copied_attention(d) * (stage.layers / d.model.layers)
+    return (sizes.total - copied) / d.tp + copied
 
 
 def _copied_attention(d: Deployment) -> float:
@@ -111,18 +113,19 @@ def _copied_attention(d: Deployment) -> float:
     return projections * (1 / m.kv_heads - 1 / d.tp) / (1 - 1 / d.tp)
 
 
-def activation_bytes(d: Deployment, c: Constants) -> float:
+def activation_bytes(d: Deployment, c: Constants, sampling: bool = True) -> float:
     """Peak bytes of activations in the largest step.
 
     The residual stream and one layer's input for every token; on top either the widest layer's intermediate values,
-    or, when those are gone, the sampler's workspace for as many requests as a step can serve, whichever is larger.
-    Checked against a real engine's start-up log in the tests. Each device of a split context has its share of the
-    tokens; with activations sharded inside tensor parallel (`megatron`) each has its share of the residual stream.
+    or, when those are gone, the sampler's workspace for as many requests as a step can serve, whichever is larger; of a
+    pipeline's stages only the last one samples. Checked against a real engine's start-up log in the tests. Each device
+    of a split context has its share of the tokens; with activations sharded inside tensor parallel (`megatron`) each
+    has its share of the residual stream.
     """
     m, tokens = d.model, d.step_tokens / d.cp
     stream = 2 * tokens * m.hidden * ACTIVATION_BYTES / (d.tp if d.sp == "megatron" else 1)
     layer = tokens * max(_mlp_width(d), _attention_width(d)) * ACTIVATION_BYTES
-    sampler = min(d.max_num_seqs, d.step_tokens) * m.vocab * c.logits_bytes
+    sampler = min(d.max_num_seqs, d.step_tokens) * m.vocab * c.logits_bytes if sampling else 0.0
     return stream + max(layer, sampler)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from engine.catalog import bits
 from engine.machine.deployment import Deployment
 from engine.machine.memory import Memory
+from engine.machine.stages import stages
 from engine.machine.steptime import computes_natively
 
 
@@ -33,8 +34,18 @@ def deployment_notes(d: Deployment, held: Memory, kv_capacity_tokens: int | None
         )
     if d.sp == "megatron":
         yield "Activations are sharded inside tensor parallel: room for more KV; as much is sent, in as much time."
+    if d.pp > 1:
+        yield _pipeline_note(d)
     if d.model.sliding_layers and d.model.sliding_window is not None:
         yield _window_note(d, d.model.sliding_window)
+
+
+def _pipeline_note(d: Deployment) -> str:
+    sizes = [stage.layers for stage in stages(d.model, d.pp)]
+    said = f"The {d.model.layers} layers lie in {d.pp} stages"
+    if min(sizes) < max(sizes):
+        said += f" of {min(sizes)} to {max(sizes)}, which count as equally slow"
+    return f"{said}; no pipeline was among the measurements that step times are fitted to."
 
 
 def _window_note(d: Deployment, window: int) -> str:

@@ -15,7 +15,7 @@ from engine.machine.deployment import Deployment, deployment, resolve_accelerato
 from engine.machine.linear import linear_terms
 from engine.machine.memory import Memory, memory
 from engine.machine.notes import deployment_notes
-from engine.machine.parallel import link
+from engine.machine.stages import joining_link, stage_problems
 from engine.machine.steptime import Term, analytic_terms
 from engine.scenario import Analytic, Batching, Linear, Scenario, ScenarioError
 
@@ -29,7 +29,8 @@ class ReplicaModel:
     (base[0] is never used) and can't be written to. `frontend_s` is added to a request's reported latencies.
     `kv_capacity_tokens` None: unlimited; `context_limit` None: none. `weights_bytes` is the model's size, each weight
     once (0 with a linear profile, which doesn't know); `kv_bytes_per_token` that of a token, each element once.
-    `notes`: what the reader must know.
+    With `stages` above 1 the replica is a pipeline: a step is a pass through all of them, and takes an equal part of
+    its time in each. `notes`: what the reader must know.
     """
 
     base: NDArray[np.float64]
@@ -42,6 +43,7 @@ class ReplicaModel:
     weights_bytes: float
     kv_bytes_per_token: float
     accelerators: int
+    stages: int = 1
     notes: tuple[str, ...] = ()
 
     def step_s(self, tokens: int, requests: int, context_tokens: float, pairs: float) -> float:
@@ -99,7 +101,7 @@ def constants(s: Scenario, d: Deployment) -> Constants:
 
 
 def _shipped_constants(d: Deployment, engine: str) -> Constants:
-    joined = link(d.accelerator, d.tp * d.cp) if d.tp * d.cp > 1 else None
+    joined = joining_link(d.accelerator, d.tp * d.cp, d.pp)
     return constants_for(d.model, d.accelerator, d.weight_dtype, engine, joined is not None and joined.pcie)
 
 
@@ -132,6 +134,9 @@ def _linear_replica(s: Scenario, profile: Linear, steps: int) -> ReplicaModel:
     """A measured profile: memory isn't checked; model and hardware only say what a token's KV is and what it costs."""
     resolve_accelerator(s)
     model = resolve_model(s)
+    problems = stage_problems(model, s.parallelism.pp)
+    if problems:
+        raise ScenarioError(problems)
     return _assemble(
         linear_terms(profile, steps),
         frontend_s=0.0,
@@ -140,6 +145,7 @@ def _linear_replica(s: Scenario, profile: Linear, steps: int) -> ReplicaModel:
         weights_bytes=0.0,
         kv_bytes_per_token=kv_bytes_per_token(model, s.model.kv_dtype, typical_context(s)),
         accelerators=accelerators_of(s),
+        stages=s.parallelism.pp,
     )
 
 
@@ -158,6 +164,7 @@ def _analytic_replica(s: Scenario, performance: Analytic, steps: int) -> Replica
         weights_bytes=weight_bytes(d.model, d.weight_dtype).total,
         kv_bytes_per_token=kv_bytes_per_token(d.model, d.kv_dtype, d.context_tokens),
         accelerators=accelerators_of(s),
+        stages=s.parallelism.pp,
         notes=tuple(deployment_notes(d, held, given)),
     )
 
@@ -171,6 +178,7 @@ def _assemble(
     weights_bytes: float,
     kv_bytes_per_token: float,
     accelerators: int,
+    stages: int,
     notes: tuple[str, ...] = (),
 ) -> ReplicaModel:
     """The replica whose step time is the sum of the terms."""
@@ -187,5 +195,6 @@ def _assemble(
         weights_bytes=weights_bytes,
         kv_bytes_per_token=kv_bytes_per_token,
         accelerators=accelerators,
+        stages=stages,
         notes=notes,
     )

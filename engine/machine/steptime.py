@@ -3,6 +3,9 @@
 A step of T tokens, R requests, C tokens of context and A attention pairs lasts the sum over terms of
 base[T] + seq_s * R + kv_token_s * C + pair_s * A. Every rate is a peak times a share of it that is at most 1, so that
 no term is below its own roofline.
+
+In a pipeline a step is a pass through all stages. Each layer is worked on once, by the `tp` devices of its stage, so a
+pass takes what one group of `tp` devices with all layers would take, and what passing on and every stage's host add.
 """
 
 from __future__ import annotations
@@ -25,8 +28,15 @@ from engine.catalog import (
 )
 from engine.machine.constants import Constants
 from engine.machine.deployment import Deployment
-from engine.machine.exchange import ACTIVATION_BYTES, all_reduce_share, ring_attention_bytes, ulysses_bytes
+from engine.machine.exchange import (
+    ACTIVATION_BYTES,
+    all_reduce_share,
+    ring_attention_bytes,
+    stage_boundary_bytes,
+    ulysses_bytes,
+)
 from engine.machine.parallel import Link, kv_shards, link
+from engine.machine.stages import hops
 from engine.scenario import Scale
 
 Array = NDArray[np.float64]
@@ -268,6 +278,8 @@ def _communication(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> 
         seq_s = volume_s * (1 - 1 / d.cp)
     if d.cp > 1:
         base = base + _context_exchange(d, c, scale, tokens)
+    if d.pp > 1:
+        base = base + _passing_on(d, c, scale, tokens)
     return Term("communication", base, seq_s=seq_s)
 
 
@@ -296,6 +308,16 @@ def _context_exchange(d: Deployment, c: Constants, scale: Scale, tokens: Array) 
     return latency_s + scale.prefill * np.maximum(ring_s * tokens - hidden, 0.0)
 
 
+def _passing_on(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Array:
+    """Seconds of a pass's hops from stage to stage.
+
+    A hop takes the latency of the smallest exchange between two devices, and its share of the link's rate.
+    """
+    between = hops(d.accelerator, d.tp, d.pp)
+    token_s = sum(hop.count * stage_boundary_bytes(d.model, 1.0) / (hop.bytes_per_s * c.eta_link) for hop in between)
+    return scale.tpot * c.alpha_s * sum(hop.count for hop in between) + scale.prefill * token_s * tokens
+
+
 def exchanges(d: Deployment) -> int:
     """All-reduces of a forward pass: after attention and after the MLP of each layer.
 
@@ -310,5 +332,6 @@ def reduced_bytes(d: Deployment) -> float:
 
 
 def _overhead(d: Deployment, c: Constants, scale: Scale, tokens: Array) -> Term:
-    step_s = c.ov_s + c.layer_s * d.model.layers + c.moe_s * d.model.moe_layers
+    """Host work. Every stage has a host process of its own, which prepares each pass; a layer is launched once."""
+    step_s = c.ov_s * d.pp + c.layer_s * d.model.layers + c.moe_s * d.model.moe_layers
     return Term("overhead", np.full_like(tokens, scale.tpot * step_s), seq_s=scale.tpot * c.seq_s)

@@ -138,7 +138,7 @@ def largest_gaps(run: FleetRun, log: StepLog) -> Floats:
     """
     a = run.attempts
     out = np.full(a.arrival_s.size, np.nan)
-    if log.lane.size:
+    if log.lane.size and run.stages == 1:  # a pipeline notes each request's largest gap itself: its lanes overlap
         _largest_in(log, run, a.seed_index.astype(np.int64) * run.replicas + a.writer, out)
     return np.asarray(np.fmax(out, np.where(a.stall_gap_s > 0, a.stall_gap_s, np.nan)))
 

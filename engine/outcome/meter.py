@@ -39,7 +39,7 @@ class Meter:
             seed //= self.replicas
         t1 = log.t1
         inside = np.minimum(t1, self.horizon_s) - np.maximum(log.t0, self.warmup_s)
-        np.maximum(inside, 0.0, out=inside)
+        inside = log.busy(np.maximum(inside, 0.0, out=inside))
         cell = seed
         if len(self.pools) > 1:
             cell = seed + self.seeds * (log.lane % self.replicas >= self.pools[0])
@@ -58,7 +58,7 @@ class Meter:
         """What the replicas were busy with."""
         available = Replicas.of(run).working.seconds(self.warmup_s, run.horizon_s)
         busy, batch = self.busy.sum(axis=0), self.batch.sum(axis=0)
-        return self._usage(run, busy, batch, self.limit.sum(axis=1), available)
+        return self._usage(run, busy, batch, self.limit.sum(axis=1), available * run.stages)
 
     def by_pool(self, run: FleetRun) -> tuple[Usage, ...]:
         """What each pool's replicas were busy with; without an autoscaler."""

@@ -33,6 +33,8 @@ def decoding_steps(log: StepLog, t1: Floats, seed: NDArray[np.int64], warmup_s: 
     log's."""
     use = (log.decoding > 0) & (t1 >= warmup_s) & (t1 <= horizon_s)
     d, slope, k = log.d[use], log.slope[use], log.k[use].astype(np.float64)
+    if log.before.size:
+        d = d + log.before[use]
     t0 = log.t0[use]
     early = t0 < warmup_s
     if early.any():

@@ -186,7 +186,8 @@ def _levels(
     if a.handover is not None:
         travelling = _travelling(run, grid, left_s)
         present -= travelling
-    busy, held = grid.total(pieces.cell, pieces.seconds), grid.total(pieces.cell, pieces.kv_token_s)
+    working = pieces.seconds if log.share.size == 0 else pieces.seconds * log.share[pieces.entry]
+    busy, held = grid.total(pieces.cell, working), grid.total(pieces.cell, pieces.kv_token_s)
     length, limit = grid.length.ravel(), log.limit[pieces.entry]
     with np.errstate(invalid="ignore", divide="ignore"):
         out: dict[str, NDArray[np.generic]] = {
@@ -198,7 +199,7 @@ def _levels(
             out["travelling"] = travelling / length
         for code, name in enumerate(LIMITS):
             at = limit == code
-            out[f"limited_{name}"] = grid.total(pieces.cell[at], pieces.seconds[at]) / busy
+            out[f"limited_{name}"] = grid.total(pieces.cell[at], working[at]) / busy
     return out
 
 

@@ -24,17 +24,17 @@ class Usage:
     limit_s: Floats
     """(seeds, len(LIMITS)): busy seconds by what kept the queue waiting."""
     available_s: Floats
-    """Replica seconds: of all that could work."""
+    """Replica seconds: of all that could work; of pipelines stage seconds."""
 
     @property
     def utilization(self) -> float | None:
-        """Share of replica time spent in a step."""
+        """Share of replica time spent in a step; of pipelines, of their stages' time spent on a batch."""
         available = float(self.available_s.sum())
         return float(self.busy_s.sum()) / available if available > 0 else None
 
     @property
     def mean_batch(self) -> float | None:
-        """Requests worked on, averaged over busy seconds."""
+        """Requests worked on in a step, averaged over busy seconds."""
         busy = float(self.busy_s.sum())
         return float(self.batch_s.sum()) / busy if busy > 0 else None
 

@@ -83,6 +83,8 @@ def parts(result: Result, by: By = "e2e") -> dict[Part, Floats]:
     """
     a, rows = result.run.attempts, result.observed
     if not a.admitted_s.size and a.arrival_s.size:
+        if result.run.stages > 1:
+            raise ValueError("waits: pipelines keep none")
         raise ValueError("waits: the run wasn't asked to keep them; simulate with waits=True")
     arrival, scheduled, first, finish = (c[rows] for c in (a.arrival_s, a.scheduled_s, a.first_token_s, a.finish_s))
     admitted, stalled, lost = a.admitted_s[rows], a.stalled_s[rows], a.preempted_s[rows]

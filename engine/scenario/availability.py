@@ -33,7 +33,6 @@ def _line(path: str, instead: str, *values: str) -> NotYet:
 
 
 NOT_YET: tuple[NotYet, ...] = (
-    _line("parallelism.pp", "use 1, and a larger tp"),
     _line("parallelism.sp", "use none, megatron or ulysses", "operators"),
     _line("parallelism.ep", "use 1, and a larger tp"),
 )
@@ -99,6 +98,34 @@ def _pools_that_react(scenario: Document) -> Iterator[Problem]:
         yield _problem("autoscaler.policy", scenario.autoscaler.policy, f"use none, {other}")
 
 
+def _pipelines(scenario: Document) -> Iterator[Problem]:
+    """What pipelines don't go with: split contexts, policies but ``chunked``, replicas tied together, other queues."""
+    if scenario.parallelism.pp == 1:
+        return
+    client, admission, fleet = scenario.traffic.client, scenario.admission, scenario.fleet
+    alone = "or parallelism.pp 1"
+    if scenario.parallelism.cp > 1:
+        yield _problem("parallelism.cp", scenario.parallelism.cp, f"use 1, {alone}")
+    if scenario.parallelism.sp != "none":
+        yield _problem("parallelism.sp", scenario.parallelism.sp, f"use none, {alone}")
+    if scenario.batching.policy != "chunked":
+        yield _problem("batching.policy", scenario.batching.policy, f"use chunked, {alone}")
+    if scenario.traffic.process == "closed":
+        yield _problem("traffic.process", "closed", f"use another process, {alone}")
+    if fleet.routing.policy not in {"round_robin", "random"}:
+        yield _problem("fleet.routing.policy", fleet.routing.policy, f"use round_robin or random, {alone}")
+    if client.max_retries:
+        yield _problem("traffic.client.max_retries", client.max_retries, f"use 0, {alone}")
+    if client.throttle is not None:
+        yield _problem("traffic.client.throttle", client.throttle, f"leave it out, {alone}")
+    if scenario.autoscaler.policy != "none":
+        yield _problem("autoscaler.policy", scenario.autoscaler.policy, f"use none, {alone}")
+    if admission.shed is not None:
+        yield _problem("admission.shed.ttft_s", admission.shed.ttft_s, f"use max_outstanding, {alone}")
+    if admission.discipline.kind != "fifo":
+        yield _problem("admission.discipline.kind", admission.discipline.kind, f"use fifo, {alone}")
+
+
 NOT_YET_TOGETHER: tuple[Callable[[Document], Iterator[Problem]], ...] = (
     _static_disciplines,
     _users_of_a_coupled_fleet,
@@ -106,6 +133,7 @@ NOT_YET_TOGETHER: tuple[Callable[[Document], Iterator[Problem]], ...] = (
     _users_who_get_wordier,
     _actions_without_a_rate,
     _pools_that_react,
+    _pipelines,
 )
 
 

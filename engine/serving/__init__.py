@@ -10,7 +10,7 @@ from .lanes import LIMITS, UNLIMITED, Deadlines, Lanes, Served, StepLog
 from .lockstep import Lockstep
 from .split import ROUTERS
 from .states import COMPLETED, REASONS, REJECT_REASONS, REJECTED, STATES, TIMED_OUT, UNFINISHED
-from .steplog import Sink
+from .steplog import Sink, ended_by
 
 __all__ = [
     "AUTOSCALERS",
@@ -41,6 +41,7 @@ __all__ = [
     "StepLog",
     "answer_vectors",
     "controller",
+    "ended_by",
     "run_fleet",
     "run_users",
     "run_writers",

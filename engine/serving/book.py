@@ -52,7 +52,8 @@ class Book:
         self.out: Ints | None = None
         self.last_token, self.stall_gap = np.zeros((2, 0))
         # In which order they were admitted, where that isn't the order of arrival.
-        self.turn: Ints | None = None if lanes.lifo_after_s is None else np.zeros(self.total, np.int64)
+        in_order = lanes.lifo_after_s is None and lanes.stages == 1
+        self.turn: Ints | None = None if in_order else np.zeros(self.total, np.int64)
         self._turns = 0
         self.since: Floats | None = None  # when each last began to decode; where a policy lets decoding requests stall
         self.stalls: list[tuple[Floats, Floats, NDArray[np.int32]]] = []  # gap, its end, lane

@@ -175,7 +175,7 @@ class CheckedQueue(Lines):
     def _outstanding(self, i: Ints) -> Ints:
         """Requests that wait or run in each lane of ``i``."""
         waiting = (self.tail[i] - self.head[i] + self.n_back[i]).sum(axis=1)
-        return np.asarray(self.s.running.take(i) + waiting, np.int64)
+        return np.asarray(self.s.inside.take(i) + waiting, np.int64)
 
     def _count(self, i: Ints, until: Floats, strict: Bools) -> Ints:
         """How many arrivals are due in each lane of ``i``: usually one, so the steps ahead begin small and double."""

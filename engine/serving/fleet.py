@@ -71,14 +71,21 @@ class Fleet:
     """Target and interval, seconds."""
     lifo_after_s: float | None = None
     keep_waits: bool = False
-    """Whether attempts say what kept them from going on."""
+    """Whether attempts shall say what kept them from going on."""
     decode: DecodePool | None = None
     """With batching policy ``disaggregated``, where ``replicas`` only read prompts."""
 
     def __post_init__(self) -> None:
-        """ValueError for two pools whose replicas would have to react to one another."""
+        """ValueError for two pools or pipelines whose replicas would have to react to one another."""
         if self.decode is not None and self.coupled:
             raise ValueError("decode: not with load-aware routing, retries, throttling clients or an autoscaler")
+        if self.model.stages > 1 and (self.coupled or self.decode is not None):
+            raise ValueError("stages: not with two pools, nor with what is refused to them")
+
+    @property
+    def keeps_waits(self) -> bool:
+        """Whether attempts say what kept them from going on: of pipelines nobody takes account of that."""
+        return self.keep_waits and self.model.stages == 1
 
     @property
     def drops(self) -> bool:
@@ -156,6 +163,8 @@ class FleetRun:
     """Places for replicas that each seed has."""
     horizon_s: Floats
     """(seeds,): where each seed's clock stopped."""
+    stages: int = 1
+    """Of each replica: above 1 it is a pipeline, whose utilization is that of its stages."""
     lives: Lives | None = None
     """Where an autoscaler rules: when replicas came and went; else all are there all the time."""
 
@@ -205,6 +214,7 @@ def _gathered(fleet: Fleet, gathering: Gathering, served: list[Served], before: 
         np.concatenate([s.stall_gap_lane + np.int32(n) for s, n in zip(served, before, strict=True)]),
         fleet.places,
         _last_events(attempts) if fleet.horizon_s is None else np.full(seeds, fleet.horizon_s),
+        fleet.model.stages,
     )
 
 

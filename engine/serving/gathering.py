@@ -15,6 +15,7 @@ from .attempts import Attempts, Handover, missed
 from .gateway import rate_limited
 from .lanes import UNLIMITED, Floats, Ints, Lanes, Served, StepLog
 from .lockstep import Lockstep
+from .pipelined import Pipelined
 from .split import ROUTERS
 from .states import CODEL, COMPLETED, RATE_LIMITED, REJECTED, TIMED_OUT, TOO_LONG, UNFINISHED
 from .steplog import Sink
@@ -42,7 +43,7 @@ class Gathering:
         self.reason = np.zeros(n, np.int8)
         self.preemptions = np.zeros(n, np.int32)
         self.last_token, self.stall_gap = np.zeros((2, n))
-        self.waits = np.zeros((3, n)) if fleet.keep_waits else np.empty((3, 0))
+        self.waits = np.zeros((3, n)) if fleet.keeps_waits else np.empty((3, 0))
         self.request: Ints | None = None  # where an attempt isn't a request of its own: which request of its seed,
         self.attempt: Ints | None = None  # and which attempt at it
         self.handover: Handover | None = None
@@ -108,6 +109,7 @@ class Gathering:
             max_num_batched_tokens=each(b.max_num_batched_tokens),
             kv_policy=b.kv_policy,
             policy=b.policy,
+            stages=model.stages,
             max_outstanding=None if fleet.max_outstanding is None else each(fleet.max_outstanding),
             max_queued_tokens=None if fleet.max_queued_tokens is None else each(fleet.max_queued_tokens),
             deadlines=fleet.server_deadlines,
@@ -118,7 +120,7 @@ class Gathering:
             reserve_output_tokens=b.reserve_output_tokens,
             batch_wait_s=b.batch_wait_s,
             keep_account=fleet.deadlines.while_waiting < np.inf,
-            keep_waits=fleet.keep_waits,
+            keep_waits=fleet.keeps_waits,
             **more,
         )
 
@@ -186,7 +188,8 @@ class OpenGathering(Gathering):
         entry = np.flatnonzero(self.state[part] != REJECTED)
         lane = (self.seeds_of(lo, hi) * replicas + self.replica[part])[entry]
         rows = Rows.of(entry + part.start, lane, (hi - lo) * replicas)
-        served = Lockstep(self.lanes_of(rows), numbered(sink, lo * replicas)).run()
+        engine = Pipelined if self.fleet.model.stages > 1 else Lockstep
+        served = engine(self.lanes_of(rows), numbered(sink, lo * replicas)).run()
         self.take(served, rows.at, rows.entry)
         return served
 

@@ -39,7 +39,7 @@ class OnDemand:
         if w.chunks is not None:
             need += w.chunks.q.take(i)
         if self.watermark:
-            return np.asarray(need <= np.where(self.s.running.take(i) > 0, self.limit(i), self.s.cap.take(i)), np.bool_)
+            return np.asarray(need <= np.where(self.s.inside.take(i) > 0, self.limit(i), self.s.cap.take(i)), np.bool_)
         return np.asarray(need <= self.s.cap.take(i), np.bool_)
 
     def limit(self, i: Ints) -> Floats | Ints:

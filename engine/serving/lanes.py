@@ -104,6 +104,8 @@ class Lanes:
     max_num_batched_tokens: Ints
     kv_policy: str
     policy: str = "chunked"
+    stages: int = 1
+    """Above 1 a lane here is a replica that is a pipeline of so many stages, through which its own lanes take turns."""
     max_outstanding: Ints | None = None
     max_queued_tokens: Ints | None = None
     rank: Ints | None = None
@@ -165,6 +167,11 @@ class StepLog:
     """What kept the queue waiting: index into ``LIMITS``."""
     stalled: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     """Running requests that stand still in these steps; empty under policies that let nobody stand still."""
+    before: Floats = field(default_factory=lambda: np.empty(0))
+    """Seconds by which the gaps that each of these steps makes are longer than the step. Empty, as the next, but in
+    pipelines. There a step's time is from the lane's last one on, unless somebody joins the lane meanwhile."""
+    share: Floats = field(default_factory=lambda: np.empty(0))
+    """Share of the steps' time in which the pipeline's stages work on them: each for its part of that time."""
 
     @property
     def running(self) -> NDArray[np.int32]:
@@ -183,6 +190,10 @@ class StepLog:
         """End of the last step, by the same expression as the engine's clock, so equal to it bit by bit."""
         k = self.k.astype(np.float64)
         return self.t0 + (k * self.d + self.slope * (0.5 * k * (k - 1.0)))
+
+    def busy(self, seconds: Floats) -> Floats:
+        """What ``seconds`` of each entry's time (as many) come to in time at work."""
+        return seconds * self.share if self.share.size else seconds
 
     @property
     def longest(self) -> Floats:
@@ -214,7 +225,8 @@ class Served:
     last_token_s: Floats
     """When the last token before a preemption came, while the next one hasn't; else 0."""
     stall_gap_s: Floats
-    """Largest gap between two tokens that contains a preemption, seconds; 0 where none."""
+    """Largest gap between two tokens that contains a preemption, seconds; 0 where none. In a pipeline the largest of
+    all gaps."""
     stall_gaps: Floats
     """(m,): every gap that contains a preemption, another stall or the way between two pools, seconds."""
     stall_gap_end_s: Floats

@@ -59,15 +59,21 @@ class Lockstep:
         self.base = lanes.base
         self.has_pairs, self.has_seq = bool(lanes.prefill_pair_s.any()), bool(lanes.seq_s.any())
         self.book = Book(lanes)
-        self.queue = make_queue(lanes, self.s, self.book)
+        self.queue = self._make_queue(lanes)
         self.kv = KV_POLICIES[lanes.kv_policy](lanes, self.s, self.book)
-        self.policy = POLICIES[lanes.policy](lanes, self.s, self.book, self.queue, self.kv)
+        self.policy = self._make_policy(lanes)
         self.patience = Patience(self.s, self.book, self.queue, self.policy) if lanes.deadlines.while_running else None
         # Lanes that stop now and then have nothing to do in a round; and so has one that finds that everybody whose
         # turn it was has been dropped.
         self.may_be_idle = lanes.fed is not None or lanes.codel is not None
         self.log = LogWriter(sink, empty=self.may_be_idle)
         self.round = 0
+
+    def _make_queue(self, lanes: Lanes) -> Queue:
+        return make_queue(lanes, self.s, self.book)
+
+    def _make_policy(self, lanes: Lanes) -> Policy:
+        return POLICIES[lanes.policy](lanes, self.s, self.book, self.queue, self.kv)
 
     def run(self) -> Served:
         """Advance every lane to its end."""
@@ -193,7 +199,7 @@ class Lockstep:
         """``k`` steps have passed and it is ``t1``: contexts have grown, prompts and answers are finished."""
         s, spending, waits = self.s, self.policy.spending, self.policy.waits
         if spending is not None:
-            spending.advance(w, t1 - s.t, tokens, k)
+            spending.advance(w, t1 - s.t, tokens, k, t1)
         s.t = t1
         s.held = s.held + k * tokens
         s.ctx = s.ctx + k * w.n

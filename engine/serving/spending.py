@@ -28,12 +28,15 @@ class Spending:
 
     def keep(self, alive: np.ndarray) -> None:
         """Drop the lanes where ``alive`` is false; requests that still decode there stop."""
-        ended = (~alive).nonzero()[0]
+        self.close((~alive).nonzero()[0])
+        self.per_token, self.steps = self.per_token[alive], self.steps[alive]
+
+    def close(self, ended: Ints) -> None:
+        """Requests that still decode in lanes ``ended`` stop."""
         row, column = (self.s.rid[ended] >= 0).nonzero()
         request = self.s.rid[ended[row], column].astype(np.int64)
         began = self._step[request] >= 0  # not so when the step that finishes its prompt never ends
         self.stop(ended[row][began], request[began])
-        self.per_token, self.steps = self.per_token[alive], self.steps[alive]
 
     def grow(self, more: int) -> None:
         """Room for ``more`` requests."""
@@ -41,12 +44,13 @@ class Spending:
             old = getattr(self, name)
             setattr(self, name, np.concatenate([old, np.full(more, fill, old.dtype)]))
 
-    def advance(self, w: Work, seconds: Floats, tokens: Ints, k: Ints) -> None:
-        """``k`` steps of ``tokens`` tokens took ``seconds``, all (lanes,); called before anybody joins or leaves.
+    def advance(self, w: Work, seconds: Floats, tokens: Ints, k: Ints, end: Floats) -> None:
+        """``k`` steps of ``tokens`` tokens take ``seconds`` up to ``end``, all (lanes,); called before anybody joins or
+        leaves.
 
         A step that the horizon cuts off isn't charged to anybody.
         """
-        whole = self.s.t + seconds <= self.s.hz
+        whole = end <= self.s.hz
         each, k = np.where(whole, seconds / np.maximum(tokens, 1), 0.0), np.where(whole, k, 0)
         for i, request, q in w.reads or ():
             np.add.at(self.tokens, request, q * k.take(i))

@@ -44,6 +44,8 @@ class LaneState:
         self.active: Bools | None = None
         self.gone: Ints = np.zeros(0, np.int64)  # requests that left at it
         self.held_before: Ints = np.zeros(0, np.int64)  # KV tokens held during the step that it ended
+        # Only of pipelines: requests that run in lanes of the replica other than the one that is at work here.
+        self.elsewhere: Ints | None = None
         self.partial = 0  # lanes that have one
         self.width = 8
         self.fullest = 0  # at least the most slots in use in any lane
@@ -63,6 +65,11 @@ class LaneState:
     def running(self) -> Ints:
         """(lanes,): requests in slots and partly prefilled ones."""
         return self.n_slot + (self.part >= 0) if self.partial else self.n_slot.copy()
+
+    @property
+    def inside(self) -> Ints:
+        """(lanes,): requests that run in the replica, in whichever lane of a pipeline."""
+        return self.running if self.elsewhere is None else self.running + self.elsewhere
 
     def keep(self, alive: Bools) -> None:
         """Drop the lanes where ``alive`` (one a live lane) is false."""

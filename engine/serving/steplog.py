@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .lanes import StepLog
+from .clock import steps_to
+from .lanes import Floats, Ints, StepLog
 
 _COLUMNS: tuple[tuple[str, type[np.generic]], ...] = (
     ("lane", np.int32),
@@ -22,6 +23,8 @@ _COLUMNS: tuple[tuple[str, type[np.generic]], ...] = (
     ("held", np.int64),
     ("limit", np.int8),
     ("stalled", np.int32),
+    ("before", np.float64),
+    ("share", np.float64),
 )
 _STEPS = [name for name, _ in _COLUMNS].index("k")
 _PACK_ROUNDS, _PACK_ENTRIES = 4096, 1 << 16
@@ -45,7 +48,8 @@ class LogWriter:
         self._entries = 0
 
     def add(self, *columns: NDArray[Any]) -> None:
-        """One round: the columns of ``StepLog`` in order, one entry a live lane; ``stalled`` in all rounds or none."""
+        """One round: the columns of ``StepLog`` in order, one entry a live lane; ``stalled`` (and
+        what follows) in all rounds or none."""
         self._open.append(columns)
         self._entries += columns[0].size
         if self._entries >= _PACK_ENTRIES or len(self._open) >= _PACK_ROUNDS:
@@ -66,3 +70,13 @@ class LogWriter:
             if some.size < columns[_STEPS].size:
                 columns = [column.take(some) for column in columns]
         self._sink(StepLog(*columns))
+
+
+def ended_by(log: StepLog, time_s: Floats) -> Ints:
+    """(m,): how many steps of each of the m entries have ended at ``time_s`` (m,), seconds, that instant included."""
+    k = log.k.astype(np.int64)
+    count = np.where(log.t1 <= time_s, k, 0)
+    i = ((log.t0 < time_s) & (time_s < log.t1)).nonzero()[0]
+    steps, end = steps_to(log.t0[i], log.d[i], log.slope[i], k[i], time_s[i])
+    count[i] = steps - (end > time_s[i])
+    return count

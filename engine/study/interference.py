@@ -67,8 +67,13 @@ class Interference:
 def interference(s: Scenario, prompt_tokens: int = LONG_PROMPT) -> Interference:
     """A prompt of so many tokens, or as many as fit, among ``WRITERS`` people, or as many as there are seats for.
 
-    Raises ``ScenarioError`` when the model doesn't fit its hardware, or a replica has no room for two.
+    Raises ``ScenarioError`` when the model doesn't fit its hardware, a replica has no room for two, or is a pipeline.
     """
+    if s.parallelism.pp > 1:
+        stages, remedy = str(s.parallelism.pp), "use 1"
+        raise ScenarioError.of(
+            "parallelism.pp", stages, "has several batches under way, and one is followed here", remedy
+        )
     model, b = replica_model(s), s.batching.model_copy(update={"reserve_output_tokens": None})
     writers = min(WRITERS, b.max_num_seqs - 1)
     room = _room(model, b, writers)

@@ -18,6 +18,8 @@ from .run import simulate
 
 SEEDS = 2
 MOST_ACCELERATORS = 64
+MOST_STAGES = 2
+"""Longer pipelines take many seconds to simulate, each."""
 Pressure = Literal["memory", "requests", "prompts", "pace", "none"]
 """What forces a split or more copies. memory: no chip alone holds the model. requests: copies on as few chips as
 hold it can't serve what arrives. prompts: reading a prompt takes them most of the promised time. pace: their words come
@@ -71,7 +73,7 @@ def layouts(s: Scenario, accelerators: int) -> tuple[Layout, ...]:
     """Every way of dealing out so many accelerators in copies of one shape, most copies first.
 
     Those that can't work say why: heads that don't divide, fewer layers than stages, no link that joins so many, not
-    enough memory and by how much. A pipeline is only checked for what forbids it. Raises `ScenarioError`.
+    enough memory and by how much; so do pipelines of more than `MOST_STAGES`. Raises `ScenarioError`.
     """
     if not 1 <= accelerators <= MOST_ACCELERATORS:
         raise ScenarioError.of("", f"{accelerators}", "accelerators", f"give from 1 to {MOST_ACCELERATORS}")
@@ -94,6 +96,10 @@ def _checked(s: Scenario, shape: Layout) -> Layout:
     layers = resolve_model(s).layers
     if shape.pp > layers:
         problem = Problem("parallelism.pp", str(shape.pp), f"stages are more than the {layers} layers", "give fewer")
+        return Layout(shape.tp, shape.pp, shape.cp, shape.replicas, problem)
+    if shape.pp > MOST_STAGES:
+        reason = f"stages are more than the {MOST_STAGES} that are compared here, for the time that it takes"
+        problem = Problem("parallelism.pp", str(shape.pp), reason, "give fewer")
         return Layout(shape.tp, shape.pp, shape.cp, shape.replicas, problem)
     try:
         replica_model(s.replace(shape.changes))
@@ -191,7 +197,7 @@ def recommend(s: Scenario, tried: Sequence[Layout], found: Sequence[LayoutOutcom
         best = max(keep, key=lambda one: _point(one)[1])
     else:
         best = max(known, key=lambda one: (one.attainment or 0.0, _point(one)[1]))
-    plain = max(known, key=lambda one: (one.layout.replicas, -one.layout.cp))
+    plain = max(known, key=lambda one: (one.layout.replicas, -one.layout.pp, -one.layout.cp))
     return Recommendation(
         best=best,
         pressure=_pressure(s, tried, plain),

@@ -98,9 +98,11 @@ def load_curve(s: Scenario, trace: Trace | None = None) -> LoadCurve | None:
 
     def watch(log: StepLog) -> None:
         inside, seed = np.maximum(np.minimum(log.t1, horizon) - np.maximum(log.t0, warmup), 0.0), log.lane // replicas
+        inside = log.busy(inside)
         busy[:] += np.bincount(seed, inside, busy.size)
         waits[:] += np.bincount(log.limit, inside * (seed >= busy.size - 2 * runs), waits.size)
 
+    there_s = (horizon - warmup) * replicas * model.stages
     run = run_fleet(fleet, requests, s.run.seed, watch)
     seen = _seen(run, warmup, runs)
     return LoadCurve(
@@ -115,7 +117,7 @@ def load_curve(s: Scenario, trace: Trace | None = None) -> LoadCurve | None:
         runs=runs,
         horizon_s=horizon,
         limited_by=LIMITS[1 + int(waits[1:].argmax())] if waits[1:].any() else LIMITS[0],
-        busy=np.minimum(busy.reshape(len(LOADS), runs).mean(axis=1) / ((horizon - warmup) * replicas), 1.0),
+        busy=np.minimum(busy.reshape(len(LOADS), runs).mean(axis=1) / there_s, 1.0),
     )
 
 

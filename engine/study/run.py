@@ -28,7 +28,7 @@ def simulate(
 
     ``trace`` is the content of ``traffic.trace.source`` when the process is ``trace``. ``requests_per_lane`` makes a
     quick first answer: each seed stops after that many requests a replica, with its horizon cut there; the result's
-    notes say so. ``waits`` keeps what ``outcome.where`` takes apart; nothing else changes.
+    notes say so. ``waits`` keeps what ``outcome.where`` takes apart, but of pipelines; nothing else changes.
 
     Raises ``ScenarioError`` when the model doesn't fit its hardware or the warm-up outlasts a trace without horizon,
     and ``TraceError`` when the trace is missing.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.machine import ReplicaModel, replica_model
 from engine.scenario import Batching, Scenario, Steady
-from engine.serving import Fleet, FleetRun, StepLog, run_fleet
+from engine.serving import Fleet, FleetRun, StepLog, ended_by, run_fleet
 from engine.traffic import Requests, Trace, generate, stream
 
 from .prompts import prompts_at_once
@@ -39,7 +39,7 @@ def completion_rate(s: Scenario, model: ReplicaModel, trace: Trace | None) -> fl
     seats = seats_of(s.batching, model, pool)
     turns = -(-_FEWEST // seats)
     lanes = int(np.clip(_ALL_SEATS // seats, 2, 64))
-    requests = saturating(pool, s.batching, lanes, seats, int((turns + 0.5) * seats) + 1)
+    requests = saturating(pool, s.batching, lanes, seats, int((turns + 0.5) * seats) + 1, model.stages)
     if s.batching.policy != "chunked":  # its steps read as much as these requests have, not those of the scenario's run
         model = replica_model(s, prompts_at_once(s.batching, requests))
     pieces: list[StepLog] = []
@@ -119,11 +119,15 @@ def seats_of(batching: Batching, model: ReplicaModel, pool: Requests) -> int:
         most = min(most, model.kv_capacity_tokens / held_tokens(batching, pool))
     if batching.policy == "chunked":
         # n decoding requests leave budget - n tokens to prompts, and each prompt is followed by its answer.
-        most = min(most, batching.max_num_batched_tokens * float(output.mean() / (own + output).mean()))
+        # Each lane of a pipeline has a budget of its own.
+        budget = batching.max_num_batched_tokens * model.stages
+        most = min(most, budget * float(output.mean() / (own + output).mean()))
     return max(1, int(most))
 
 
-def saturating(pool: Requests, batching: Batching, lanes: int, seats: int, later: int) -> list[Requests]:
+def saturating(
+    pool: Requests, batching: Batching, lanes: int, seats: int, later: int, stages: int = 1
+) -> list[Requests]:
     """For each lane ``seats`` requests in the middle of their answers, then ``later`` whole ones.
 
     A replica's present work is what a token picked at random from all answers belongs to: long answers more often, at
@@ -141,7 +145,7 @@ def saturating(pool: Requests, batching: Batching, lanes: int, seats: int, later
         begun, written = rng.integers(len(pool), size=(lanes, seats)), np.zeros_like(begun)
     elif batching.policy == "chunked":
         own = (pool.prompt_tokens - pool.cached_prefix_tokens)[begun].astype(np.int64)
-        written = _less_what_is_written_meanwhile(written, own, batching.max_num_batched_tokens)
+        written = _less_what_is_written_meanwhile(written, own, batching.max_num_batched_tokens * stages)
     rows = np.concatenate([begun, whole], axis=1)
     written = np.concatenate([written, np.zeros_like(whole)], axis=1)
     # A prompt must not grow beside a reservation for the whole answer.
@@ -186,9 +190,13 @@ def busy_window(run: FleetRun, lane: int, seats: int, turns: int) -> tuple[float
 
 
 def tokens_made(run: FleetRun, log: StepLog, begin: Floats, end: Floats) -> int:
-    """Output tokens that came in (begin, end] of each lane, (lanes,) seconds; a completion ends an entry of the log."""
+    """Output tokens that came in (begin, end] of each lane, (lanes,) seconds; a completion ends an entry of the log,
+    but in a pipeline."""
     a = run.attempts
     firsts = (a.first_token_s > begin[a.seed_index]) & (a.first_token_s <= end[a.seed_index])
-    whole = (log.t0 >= begin[log.lane]) & (log.t1 <= end[log.lane])
     again = (run.stall_gap_end_s > begin[run.stall_gap_lane]) & (run.stall_gap_end_s <= end[run.stall_gap_lane])
-    return int(firsts.sum() + (log.decoding * log.k)[whole].sum(dtype=np.int64) + again.sum())
+    if run.stages == 1:
+        steps = log.k * ((log.t0 >= begin[log.lane]) & (log.t1 <= end[log.lane]))
+    else:  # other lanes of the pipeline are in the middle of theirs
+        steps = ended_by(log, end[log.lane]) - ended_by(log, begin[log.lane])
+    return int(firsts.sum() + (log.decoding * steps).sum(dtype=np.int64) + again.sum())

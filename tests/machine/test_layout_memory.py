@@ -58,10 +58,24 @@ def test_a_split_context_divides_its_kv_by_tokens_or_by_heads(held: Callable[...
 def test_stages_hold_every_layer_once(deploy: Deploy, name: str, stages: int) -> None:
     d = deploy(name, "H200-SXM-141GB", pp=stages)
     sizes = weight_bytes(d.model, d.weight_dtype)
-    layers = sizes.total - sizes.embedding - sizes.lm_head
-    longest = -(-d.model.layers // stages) / d.model.layers
-    assert weights_per_accelerator(d) == pytest.approx(layers * longest + max(sizes.embedding, sizes.lm_head))
+    held, deal = _layers(d), [d.model.layers // stages] * stages
+    for i in range(2, d.model.layers % stages + 2):  # as vLLM deals out those that are over
+        deal[-i] += 1
+    each = [sum(held[sum(deal[:k]) : sum(deal[: k + 1])]) for k in range(stages)]
+    each[0] += sizes.embedding
+    each[-1] += sizes.embedding if d.model.tied_embeddings else sizes.lm_head
+    assert weights_per_accelerator(d) == pytest.approx(max(each), rel=1e-12)
+    assert sum(held) + sizes.embedding + sizes.lm_head == pytest.approx(sizes.total, rel=1e-12)
     assert stages * weights_per_accelerator(d) >= sizes.total
+
+
+def _layers(d: Deployment) -> list[float]:
+    """Bytes of each layer, in order: the first few of a model with experts have none."""
+    m, sizes = d.model, weight_bytes(d.model, d.weight_dtype)
+    dense = m.layers if m.moe is None else m.moe.dense_layers
+    every = (sizes.attention + sizes.norms) / m.layers
+    with_experts = (sizes.router + sizes.experts + sizes.shared_experts) / max(m.layers - dense, 1)
+    return [every + (sizes.dense_mlp / dense if k < dense else with_experts) for k in range(m.layers)]
 
 
 def test_a_pipeline_has_one_pool_as_large_as_all_its_memory(held: Callable[..., Memory]) -> None:

@@ -86,3 +86,27 @@ def test_nothing_to_do() -> None:
     assert set(usage.limited_by.values()) == {None}
     never = result_of(Setup(base=lambda tokens: 1.0), [[]]).usage
     assert (never.utilization, never.mean_batch) == (None, None)
+
+
+def test_pipelines_by_hand() -> None:
+    """Two stages, passes of 1 s. One request of four tokens is in one stage at a time; two are in both, but for the
+    first half second and the last."""
+    setup = Setup(base=lambda tokens: 1.0, max_num_seqs=2, stages=2)
+    alone = result_of(setup, [[Request(0.0, 1, 4)]])
+    assert (alone.usage.utilization, alone.usage.mean_batch) == (0.5, 1.0)
+    both = result_of(setup, [[Request(0.0, 1, 4)] * 2])
+    assert (both.usage.utilization, both.usage.mean_batch) == (8 / 9, 1.0)
+    assert both.usage.limited_by == {"max_num_seqs": 0.125, "kv": 0.0, "token_budget": 0.0, "none": 0.875}
+    assert both.latency["itl"].figures["max"] == 1.0
+    assert list(both.max_itl_s) == [1.0, 1.0]
+
+
+def test_requests_of_a_pipeline_run_or_wait() -> None:
+    """A prompt of 8 s holds the second stage until 8; the other's first token comes at 8.5, and it runs from 4 on."""
+    setup = Setup(base=float, max_num_seqs=2, max_num_batched_tokens=8, kv_capacity_tokens=100, stages=2)
+    result = result_of(setup, [[Request(0.0, 8, 1), Request(0.0, 1, 2)]])
+    t = result.timeline
+    seconds = t["width_s"]
+    assert (t["running"] * seconds).sum() == pytest.approx(8.0 + 5.5)
+    assert (t["queue"] * seconds).sum() == pytest.approx(4.0)
+    assert result.usage.busy_s[0] == 10.0

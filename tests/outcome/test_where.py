@@ -110,6 +110,14 @@ def test_keeping_waits_changes_nothing_else() -> None:
         where(plain)
 
 
+def test_pipelines_keep_no_waits() -> None:
+    stages = {"parallelism.pp": 2, "run.horizon_s": 60, "run.seeds": 2}
+    asked, plain = (simulate(Scenario.from_dict(SMALL).replace(stages), waits=waits) for waits in (True, False))
+    assert replace(asked, wall_s=0.0).summary() == replace(plain, wall_s=0.0).summary()
+    with pytest.raises(ValueError, match="pipelines keep none"):
+        where(asked)
+
+
 @pytest.mark.parametrize(
     "changes",
     [

@@ -57,6 +57,7 @@ class Setup:
     context_limit: int | None = None
     max_num_seqs: int = 256
     max_num_batched_tokens: int = 8192
+    stages: int = 1  # above 1: each replica is a pipeline
     policy: str = "chunked"  # one of POLICIES
     kv_policy: str = "on_demand"  # on_demand | reserve
     watermark: float = 0.0
@@ -98,6 +99,10 @@ class Setup:
             raise ValueError(f"policy: {self.policy!r} is not known here")
         if (self.policy == "disaggregated") != (self.decode_replicas > 0):
             raise ValueError(f"decode_replicas: {self.decode_replicas} with policy {self.policy}")
+        if self.stages > 1 and (
+            self.policy != "chunked" or self.discipline is not None or self.shed_ttft_s is not None
+        ):
+            raise ValueError("stages: a pipeline is chunked, first in first out, and doesn't shed")
         if self.kv_policy not in ("on_demand", "reserve"):
             raise ValueError(f"kv_policy: {self.kv_policy!r} is not known here")
         if self.on_timeout not in ("abort", "ignore"):
@@ -192,6 +197,9 @@ class Step:
     waiting_after_admission: int
     kv_held_at_start: int  # after preemption (static: finished members included)
     limited_by: str  # none | max_num_seqs | kv | token_budget
+    # Of a pipeline, where `end` isn't `start` plus the step's own length, and facts but T, R, C, A are the lane's:
+    lane: int = 0
+    alone_s: float = 0.0  # its length when no other step is in its way
 
 
 @dataclass

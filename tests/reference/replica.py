@@ -73,6 +73,9 @@ class Replica:
         if self.work is None or self.steps[-1].end != now:
             return
         work, self.work = self.work, None
+        self._hand_out(work, now)
+
+    def _hand_out(self, work: Work, now: float) -> None:
         for job in work.decode:
             job.held += 1
             self._token(job, now)
@@ -110,10 +113,9 @@ class Replica:
                 if job.row.first_token_s != now:
                     job.row.landed_s = now
                 self._leave(job, now)
-        if self.work is None:
-            for job in self.unfinished():
-                if deadlines.must_drop(self.setup, job, now):
-                    self._leave_running(job, now)
+        for job in self.unfinished():
+            if self.at_boundary(job) and deadlines.must_drop(self.setup, job, now):
+                self._leave_running(job, now)
         for job in list(self.waiting):
             if deadlines.must_drop(self.setup, job, now):
                 self.waiting.remove(job)
@@ -122,6 +124,10 @@ class Replica:
             if not job.gave_up and deadlines.client_gives_up(self.setup, job, now):
                 job.gave_up = True
                 self.on_end(job, now)
+
+    def at_boundary(self, job: Job) -> bool:
+        """Whether a running request may leave now."""
+        return self.work is None
 
     def _leave_running(self, job: Job, now: float) -> None:
         if self.setup.policy != "static":  # a static group keeps the slot and the KV until it ends
@@ -237,6 +243,7 @@ class Replica:
             waiting_after_admission=len(self.waiting),
             kv_held_at_start=kv.held(self.running),
             limited_by=self._limited_by(work, now),
+            alone_s=duration,
         )
 
     def _lasts(self, tokens: int, requests: int, context: int, pairs: int) -> float:

@@ -19,6 +19,7 @@ from tests.reference.arrivals import TokenBucket, source
 from tests.reference.draws import Draws
 from tests.reference.job import Job, arrive
 from tests.reference.model import Outcome, Request, Row, Setup, Step
+from tests.reference.pipeline import Pipeline
 from tests.reference.points import last_until, sync_s
 from tests.reference.replica import Replica, pools
 from tests.reference.retries import Retries
@@ -44,7 +45,8 @@ class _Fleet:
         self.retries = Retries(setup, draws.backoff)
         self.bucket = TokenBucket(*setup.rate_limit) if setup.rate_limit is not None else None
         reading, writing = pools(setup)
-        self.readers = [Replica(reading, self._ended) for _ in range(setup.replicas)]
+        kind = Pipeline if setup.stages > 1 else Replica
+        self.readers = [kind(reading, self._ended) for _ in range(setup.replicas)]
         self.writers = [Replica(writing, self._ended) for _ in range(setup.decode_replicas)]
         self.replicas = [*self.readers, *self.writers]
         self.router = Router(setup, self.readers, draws.router)

@@ -165,3 +165,42 @@ def test_what_is_not_available_together(traffic: dict, more: dict, said: str) ->
     with pytest.raises(ScenarioError) as raised:
         Scenario.from_dict({"traffic": traffic, **more})
     assert str(raised.value) == said
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("batching.policy", "static", 'batching.policy: "static" is not available yet; use chunked'),
+        ("batching.policy", "disaggregated", 'batching.policy: "disaggregated" is not available yet; use chunked'),
+        ("parallelism.cp", 2, "parallelism.cp: 2 is not available yet; use 1"),
+        ("parallelism.sp", "megatron", 'parallelism.sp: "megatron" is not available yet; use none'),
+        ("batching.policy", "prefill_first", 'batching.policy: "prefill_first" is not available yet; use chunked'),
+        ("traffic.process", "closed", 'traffic.process: "closed" is not available yet; use another process'),
+        (
+            "fleet.routing.policy",
+            "least_kv",
+            'fleet.routing.policy: "least_kv" is not available yet; use round_robin or random',
+        ),
+        ("traffic.client.max_retries", 2, "traffic.client.max_retries: 2 is not available yet; use 0"),
+        ("traffic.client.throttle.k", 2.0, "traffic.client.throttle: "),
+        ("autoscaler.policy", "hpa", 'autoscaler.policy: "hpa" is not available yet; use none'),
+        ("admission.shed.ttft_s", 2.0, "admission.shed.ttft_s: 2 is not available yet; use max_outstanding"),
+        ("admission.discipline.kind", "codel", 'admission.discipline.kind: "codel" is not available yet; use fifo'),
+    ],
+)
+def test_what_pipelines_do_not_go_with_yet(path: str, value: Any, said: str) -> None:
+    changes = {path: value}
+    with pytest.raises(ScenarioError) as raised:
+        Scenario.from_dict(with_changes(Scenario().to_dict(), {"parallelism.pp": 2, **changes}))
+    assert said in str(raised.value)
+    assert "or parallelism.pp 1" in str(raised.value)
+
+
+def test_pipelines_go_with_limits_deadlines_and_urgencies() -> None:
+    s = {
+        "parallelism": {"pp": 2},
+        "traffic": {"client": {"timeout_s": 9.0}, "classes": [{"name": "a", "priority": 1}, {"name": "b"}]},
+        "admission": {"max_outstanding": 9, "max_queued_tokens": 999, "rate_limit": {"rate_rps": 2.0, "burst": 5}},
+        "batching": {"kv_policy": "reserve"},
+    }
+    assert Scenario.from_dict(s).parallelism.pp == 2

@@ -25,7 +25,7 @@ from engine.serving import (
     run_users,
 )  # fmt: skip
 from engine.traffic import Requests, Users
-from tests.reference.model import AdaptiveLifo, Codel, Outcome, Request, Setup
+from tests.reference.model import AdaptiveLifo, Codel, Outcome, Request, Setup, Step
 
 TIMES = {
     "arrival_s": "arrival_s",
@@ -59,6 +59,7 @@ def model_of(setup: Setup, requests: Sequence[Request] = ()) -> ReplicaModel:
         weights_bytes=0.0,
         kv_bytes_per_token=1.0,
         accelerators=1,
+        stages=setup.stages,
     )
 
 
@@ -185,7 +186,7 @@ def run_differences(run: FleetRun, log: StepLog, order: Sequence[int], expected:
             "preemptions": int(a.preemptions[i]),
         }
         times = {name: float(getattr(a, name)[i]) for name in TIMES} | {"max_itl_s": float(gaps[i])}
-        if row.state == "completed":
+        if row.state == "completed" and run.stages == 1:
             times |= {name: float(getattr(a, name)[i]) for name in WAITS}
         if a.handover is not None:
             got["writer"] = int(a.handover.replica[i]) if a.handover.replica[i] >= 0 else None
@@ -209,10 +210,12 @@ def _step_differences(run: FleetRun, log: StepLog, expected: Outcome, exact: boo
     """Compares the unfolded step log of every replica, and all gaps between tokens as one bag."""
     found, gaps = [], sorted(run.stall_gaps.tolist())
     for replica, steps in enumerate(expected.steps):
+        if run.stages > 1:
+            found += _pass_differences(log, replica, steps, exact)
         got = [step for i in np.flatnonzero(log.lane == replica) for step in _unfold(log, i)]
-        if len(got) != len(steps):
+        if run.stages == 1 and len(got) != len(steps):
             found.append(f"replica {replica}: expected {len(steps)} steps, got {len(got)}")
-        for n, (want, have) in enumerate(zip(steps, got, strict=False)):
+        for n, (want, have) in enumerate(zip(steps, got, strict=False) if run.stages == 1 else ()):
             facts = (want.T, want.R, want.kv_held_at_start, want.limited_by)
             if facts != have[3:] or not same(want.start, have[0], exact) or not same(want.end, have[1], exact):
                 found.append(f"replica {replica} step {n}: expected {(want.start, want.end, *facts)}, got {have}")
@@ -224,12 +227,29 @@ def _step_differences(run: FleetRun, log: StepLog, expected: Outcome, exact: boo
     return found
 
 
+def _pass_differences(log: StepLog, replica: int, steps: Sequence[Step], exact: bool) -> list[str]:
+    """A pipeline's steps in order of their ends, which is that of their starts; and how long its stages worked."""
+    entries = np.flatnonzero((log.lane == replica) & (log.share > 0))
+    got = sorted((step[1:] for i in entries for step in _unfold(log, i)), key=lambda step: step[0])
+    if len(got) != len(steps):
+        return [f"replica {replica}: expected {len(steps)} steps, got {len(got)}"]
+    for n, (want, have) in enumerate(zip(steps, got, strict=True)):
+        facts = (want.T, want.R, want.kv_held_at_start, want.limited_by)
+        if facts != have[2:] or not same(want.end, have[0], exact):
+            return [f"replica {replica} step {n}: expected {(want.end, *facts)}, got {have}"]
+    busy = float((log.busy(log.t1 - log.t0))[log.lane == replica].sum())
+    alone = sum(step.alone_s for step in steps)
+    return [] if math.isclose(busy, alone, rel_tol=REL) else [f"replica {replica}: worked {alone} s, got {busy} s"]
+
+
 def _unfold(log, i):  # type: ignore[no-untyped-def]
     """The k steps of one log entry."""
     k, t, d, slope = int(log.k[i]), float(log.t0[i]), float(log.d[i]), float(log.slope[i])
     edges = [t + (j * d + slope * (0.5 * j * (j - 1))) for j in range(k + 1)]
+    before = float(log.before[i]) if log.before.size else 0.0
     for j, (start, end) in enumerate(pairwise(edges)):
         held = int(log.held[i]) + j * int(log.tokens[i])
+        limit = LIMITS[int(log.limit[i])]
         yield (
-            start, end, int(log.decoding[i]), int(log.tokens[i]), int(log.worked[i]), held, LIMITS[int(log.limit[i])],
+            start - before, end, int(log.decoding[i]), int(log.tokens[i]), int(log.worked[i]), held, limit,
         )  # fmt: skip

@@ -183,3 +183,25 @@ class TestWhatItDependsOn:
         assert measured(replayed, short) == pytest.approx(2 / (5 * 0.5), rel=1e-9)
         assert measured(replayed, long) == pytest.approx(2 / (20 * 0.5), rel=1e-9)
         assert measured(s, long) == pytest.approx(2 / (7 * 0.5), rel=1e-9)
+
+
+class TestPipelines:
+    """The replica is ``pp`` lanes; a measured profile says how long a pass takes."""
+
+    @pytest.mark.parametrize(("seats", "output", "pp"), [(2, 8, 2), (4, 8, 2), (8, 3, 4), (48, 5, 3)])
+    def test_passes_of_equal_length(self, seats: int, output: int, pp: int) -> None:
+        """Every seat makes a token a pass, in whichever lane it is."""
+        s = scenario(10, output, {"overhead_s": 0.5}, max_num_seqs=seats).replace({"parallelism.pp": pp})
+        assert measured(s) == pytest.approx(seats / (output * 0.5), rel=1e-9)
+
+    def test_memory_for_one_leaves_the_other_stages_idle(self) -> None:
+        s = scenario(100, 20, {"overhead_s": 0.5}, kv_capacity_tokens=120, max_num_seqs=8)
+        assert measured(s.replace({"parallelism.pp": 4})) == pytest.approx(1 / (20 * 0.5), rel=1e-9)
+
+    def test_an_overloaded_pipeline_completes_as_much(self) -> None:
+        slow = {name: 20 * value for name, value in PROFILE.items()}
+        s = scenario(200.0, 50.0, slow, max_num_seqs=24, max_num_batched_tokens=256).replace({"parallelism.pp": 3})
+        rate = measured(s)
+        assert rate is not None
+        busy = s.replace({"traffic.rate_rps": 1.3 * rate, "run": {"horizon_s": 900.0, "warmup_s": 100.0, "seeds": 2}})
+        assert simulate(busy).throughput["requests_per_s"] == pytest.approx(rate, rel=0.05)

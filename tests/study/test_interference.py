@@ -102,6 +102,11 @@ def test_more_than_there_is_room_for_is_cut() -> None:
     assert len(reserved.tokens_s[0]) >= 24
 
 
+def test_pipelines_are_refused() -> None:
+    with pytest.raises(ScenarioError, match="several batches under way"):
+        told(parallelism__pp=2)
+
+
 @pytest.mark.parametrize("changes", [{"batching__max_num_seqs": 1}, {"batching__kv_capacity_tokens": 1_000}])
 def test_no_room_for_two_is_said(changes: dict[str, Any]) -> None:
     with pytest.raises(ScenarioError, match="no room for a long prompt"):

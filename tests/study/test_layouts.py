@@ -34,7 +34,8 @@ def shapes(found: tuple[Layout, ...]) -> set[tuple[int, int, int, int]]:
 
 def test_every_way_of_dealing_out_four_chips() -> None:
     found = layouts(SMALL, 4)
-    assert shapes(found) == {(1, 1, 1, 4), (2, 1, 1, 2), (4, 1, 1, 1), (1, 1, 2, 2), (1, 1, 4, 1), (2, 1, 2, 1)}
+    assert shapes(found) == {(1, 1, 1, 4), (2, 1, 1, 2), (4, 1, 1, 1), (1, 1, 2, 2), (1, 1, 4, 1), (2, 1, 2, 1),
+                             (1, 2, 1, 2), (2, 2, 1, 1)}  # fmt: skip
     assert all(one.chips * one.replicas == 4 for one in found)
     assert [one.replicas for one in found] == sorted((one.replicas for one in found), reverse=True)
     assert present(SMALL) == 4
@@ -48,7 +49,8 @@ def test_every_way_of_dealing_out_four_chips() -> None:
         ({}, 16, (16, 1, 1), "parallelism.tp", "is beyond the 8 H100-SXM-80GB that a fast link joins"),
         ({}, 16, (4, 1, 4), "parallelism.cp", "makes 16 devices, and a fast link joins 8"),
         ({}, 64, (1, 64, 1), "parallelism.pp", "stages are more than the 32 layers"),
-        ({}, 4, (1, 2, 1), "parallelism.pp", "is not available yet"),
+        ({}, 4, (1, 4, 1), "parallelism.pp", "stages are more than the 2 that are compared here"),
+        ({"autoscaler.policy": "hpa"}, 4, (1, 2, 1), "autoscaler.policy", "is not available yet"),
     ],
 )
 def test_layouts_that_cannot_work_say_why(
@@ -83,6 +85,17 @@ def test_tensor_buys_pace_copies_buy_throughput_and_context_the_first_word() -> 
     assert context.lone_first_word_s < 0.8 * copies.lone_first_word_s
     assert copies.runs == 2
     assert copies.capacity_rps == pytest.approx(4 * copies.tokens_per_gpu / 60)
+
+
+def test_a_pipeline_holds_as_much_as_tensor_parallel_and_is_slower_for_a_user() -> None:
+    tensor, pipeline = (layout_outcome(SMALL, Layout(tp, pp, 1, 2)) for tp, pp in ((2, 1), (1, 2)))
+    assert pipeline.kv_capacity_tokens == pytest.approx(tensor.kv_capacity_tokens, rel=0.02)
+    assert pipeline.tokens_per_user is not None
+    assert tensor.tokens_per_user is not None
+    assert pipeline.tokens_per_user < 0.8 * tensor.tokens_per_user, "a pass takes what one chip alone would take"
+    assert pipeline.lone_first_word_s is not None
+    assert tensor.lone_first_word_s is not None
+    assert pipeline.lone_first_word_s > 1.1 * tensor.lone_first_word_s
 
 
 def outcome(tp: int, pace: float, per_gpu: float, met: bool | None = True, cp: int = 1) -> LayoutOutcome:

@@ -47,6 +47,16 @@ def test_under_load_the_wait_is_several_times_the_service_though_the_accelerator
     assert found.busy[i] < 0.87
 
 
+def test_the_stages_of_a_pipeline_are_busy_by_the_load() -> None:
+    """One request alone, and no prompts to share a step with: both stages have work exactly while two are there."""
+    two = {"batching.max_num_seqs": 2, "parallelism.pp": 2, "run.seeds": 1}
+    found = curve(tuple((ALONE | two).items()))
+    assert found.seats == 2
+    for i, load in enumerate(found.load):
+        if 0.1 < load < 0.9:
+            assert found.busy[i] == pytest.approx(load, abs=0.06)
+
+
 def test_a_group_waits_near_what_its_seats_say_at_high_load_and_half_a_step_at_low() -> None:
     found = curve()
     high = [at(found, load) for load in (0.9, 0.95)]

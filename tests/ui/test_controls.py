@@ -56,6 +56,7 @@ def test_any_scenario_survives_its_controls(base: Scenario) -> None:
         ("model.weight_dtype", "int4", "model.weight_dtype", "int4"),
         ("hardware.accelerator", "H200-SXM-141GB", "hardware.accelerator", "H200-SXM-141GB"),
         ("parallelism.tp", 8, "parallelism.tp", 8),
+        ("parallelism.pp", 2, "parallelism.pp", 2),
         ("fleet.replicas", 7, "fleet.replicas", 7),
         ("traffic.rate_rps", 3.25, "traffic.rate_rps", 3.25),
         ("traffic.classes.0.prompt_tokens.mean", 900.0, "traffic.classes.0.prompt_tokens.mean", 900.0),
@@ -224,3 +225,10 @@ def test_yes_and_no_are_a_list_of_two() -> None:
     off = apply(MONDAY, shown(MONDAY) | {"autoscaler.count_starting": "no"})
     assert off.autoscaler.count_starting is False
     assert controls(off)["autoscaler.count_starting"].value == "no"
+
+
+def test_chips_of_a_replica_are_those_of_all_stages() -> None:
+    base = Scenario.from_dict({"parallelism": {"tp": 4, "pp": 2}})
+    drawn = controls(base)
+    assert drawn["parallelism.tp"].choices[4] == "8 chips"
+    assert drawn["parallelism.pp"].label.startswith("`--pipeline-parallel-size`")

@@ -28,6 +28,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "overload": {"traffic.rate_rps": 60.0, "admission.max_outstanding": 10},
     "nobody fits": {"batching.kv_capacity_tokens": 2},
     "a real machine": {"performance": {"kind": "analytic"}, "run.horizon_s": 60.0},
+    "pipeline": {"performance": {"kind": "analytic"}, "parallelism.pp": 2, "run.horizon_s": 60.0},
     "split": {"performance": {"kind": "analytic"}, "parallelism.cp": 2, "run.horizon_s": 60.0},
 }
 

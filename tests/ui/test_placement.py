@@ -119,9 +119,9 @@ def test_split_or_copy_comes_layout_by_layout_and_recommends_one() -> None:
     assert said(app).replace(NBSP, " ").startswith("Use ")
     assert "The pr" in texts(app)
     assert len(app.get("plotly_chart")) == 1
-    assert "pipelines aren't simulated yet" in texts(app)
+    assert "4 stages are more than the 2 that are compared here" in texts(app)
 
 
 def test_the_preset_opens_on_split_or_copy() -> None:
     app = visit("p=split-or-copy", PAGE)
-    assert said(app).replace(NBSP, " ") == "Trying 10 layouts of 8 chips."
+    assert said(app).replace(NBSP, " ") == "Trying 13 layouts of 8 chips."

@@ -58,13 +58,13 @@ def test_nothing_presses_nothing_is_possible_nothing_is_kept() -> None:
 
 
 def test_layouts_that_cannot_be_used_are_told_by_reason() -> None:
-    pipeline = Problem("parallelism.pp", "2", "is not available yet", "use 1")
+    pipeline = Problem("autoscaler.policy", '"hpa"', "is not available yet", "use none")
     heads = Problem("parallelism.tp", "3", "doesn't divide the 32 attention heads", "")
     lines = split_words.impossible(
         [Layout(1, 2, 1, 4, pipeline), Layout(2, 2, 1, 2, pipeline), Layout(3, 1, 1, 2, heads), COPIES.layout]
     )
     assert lines == [
-        "**PP2 × 4, TP2·PP2 × 2:** pipelines aren't simulated yet.".replace("-", "\\-"),
+        '**PP2 × 4, TP2·PP2 × 2:** pipelines aren\'t simulated with autoscaler.policy "hpa" yet.'.replace("-", "\\-"),
         "**TP3 × 2:** 3 doesn't divide the 32 attention heads.",
     ]
 

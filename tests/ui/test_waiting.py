@@ -95,6 +95,22 @@ def test_whole_prompts_have_no_chunks_to_size() -> None:
     assert any("Only chunked prefill cuts prompts" in text for text in app.markdown.values)
 
 
+def test_pipelines_are_studied_but_not_taken_apart() -> None:
+    mine = WAIT.replace({"name": "pipeline", "parallelism.pp": 2})
+    worked_out(mine)
+    app = visit(mine.to_link(), PAGE)
+    said(app)
+    shown = " ".join(app.markdown.values)
+    for words in (
+        "Pipelines (PP) aren't taken apart",
+        "In a pipeline (PP) a long prompt holds up the batch",
+        "of what can be served a request waits",
+        "half of every",
+    ):
+        assert words in shown
+    assert any("Not possible with these settings: prompts first" in text for text in app.caption.values)
+
+
 def test_nothing_arrives() -> None:
     nobody = WAIT.replace({"traffic.shape": {"kind": "steps", "points": [[0, 0.0]]}})
     app = visit(nobody.to_link(), PAGE)

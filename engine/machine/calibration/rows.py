@@ -152,7 +152,7 @@ def point_of(row: Row) -> Point:
     if found is None:
         raise LeftOut("model not in the catalogue")
     if (row.pp or 1) > 1:
-        raise LeftOut("not available yet: pipeline parallel")
+        raise LeftOut("pipeline parallel: not part of the fit")
     if row.value is None or row.value <= 0:
         raise LeftOut("no value above 0")
     prompt, output = _lengths(row, metric)

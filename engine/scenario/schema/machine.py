@@ -107,7 +107,11 @@ class Parallelism(Section):
         4,
         "room for weights and many conversations, all inside one machine",
     )
-    pp: int = _ways("Pipeline parallel", "Groups that hold successive layers.", "--pipeline-parallel-size")
+    pp: int = _ways(
+        "Pipeline parallel",
+        "Stages that hold successive layers, each a group of tp accelerators; batches follow one another through them.",
+        "--pipeline-parallel-size",
+    )
     cp: int = _ways("Context parallel", "Accelerators that share a long prompt.", "--prefill-context-parallel-size")
     sp: Literal["none", "megatron", "ulysses", "operators"] = param(
         "none",

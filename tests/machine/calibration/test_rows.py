@@ -107,7 +107,7 @@ def test_loops_in_step_are_those_of_engines_that_read_prompts_first(row_of: RowO
         ({"load_kind": "unheard of"}, "load kind without a mapping"),
         ({"gpu": "RTX 4080"}, "accelerator not in the catalogue"),
         ({"model": "BLOOM-176B"}, "model not in the catalogue"),
-        ({"pp": 2.0}, "not available yet: pipeline parallel"),
+        ({"pp": 2.0}, "pipeline parallel: not part of the fit"),
         ({"value": ""}, "no value above 0"),
         ({"value": 0.0}, "no value above 0"),
         ({"input_len": ""}, "no prompt or answer length"),
