@@ -198,10 +198,10 @@ def rounds(scenario: Scenario) -> float:
     """About how often in a run all replicas wait for each other, because clients or the router look at them.
 
     The beginning of such a run isn't shown first: retries make it as slow as the whole, and the story is in the end. An
-    autoscaler's help isn't in the beginning either.
+    autoscaler's help isn't in the beginning either. Lanes of a pipeline wait for each other at every step.
     """
     client, routing, horizon = scenario.traffic.client, scenario.fleet.routing, scenario.run.horizon_s or 0.0
-    if scenario.autoscaler.policy != "none":
+    if scenario.autoscaler.policy != "none" or scenario.parallelism.pp > 1:
         return inf
     seen: list[float] = []
     if client.max_retries:

@@ -16,7 +16,7 @@ from tests.e2e.measure_slider import CHART
 pytestmark = pytest.mark.e2e
 
 # Two runs of five minutes: quick, and with a promise that is broken.
-BUSY = preset("average-lies").scenario.replace({"run.seeds": 4, "run.horizon_s": 300.0})
+BUSY = preset("average-lies").scenario.replace({"run.seeds": 8, "run.horizon_s": 300.0})
 
 
 def names(page: Page) -> list[str]:
