@@ -57,6 +57,8 @@ def show(answer: Answer, scenario: Scenario, current: Current, trace: Trace | No
         st.markdown(against.changed(pinned.scenario, scenario))
     tiles(found, size, _a(pinned, scenario))
     st.caption(machines(story, scenario))
+    if scenario.parallelism.pp > 1:
+        st.caption(batching_words.PIPELINE.format(scenario.parallelism.pp))
     _controls(current)
     parts.chart(
         "sharing",

@@ -29,6 +29,11 @@ _DOUBLED_FROM = 8
 """The second gain is that of a doubling from at least so many on."""
 _MUCH = 0.05
 _NEARLY = 1.05
+PIPELINE = (
+    "In a pipeline (PP) a group is one batch on its way through the stages. Up to {} are under way at a time: a "
+    "replica writes so many times what one group does."
+)
+"""Takes the number of stages."""
 
 
 def size_of(story: Story) -> int | None:

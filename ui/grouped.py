@@ -25,7 +25,9 @@ def groups_in_time(scenario: Scenario, trace: Trace | None, answer: Answer) -> N
         st.markdown("#### When traffic gets wordier")
         _wordier(scenario)
         found = runs.shared().known_aside(_key(scenario))
-        if not answer.final:
+        if scenario.parallelism.pp > 1:
+            st.markdown("A pipeline (PP) has a group in every stage; they aren't drawn over time here.")
+        elif not answer.final:
             st.caption("Follows the whole answer.")
         elif found is None:
             _to_come(scenario, trace, time.monotonic())

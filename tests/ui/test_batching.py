@@ -9,7 +9,7 @@ import pytest
 from engine.scenario import Scenario
 from engine.scenario.presets import preset
 from tests.study.test_grouped import SMALL
-from tests.ui.visitor import press, said, scenario, visit
+from tests.ui.visitor import QUICK, press, said, scenario, visit
 from ui import grouped, traces
 
 PAGE = "pages/batching.py"
@@ -97,3 +97,10 @@ def test_the_simulated_groups_follow() -> None:
     assert said(app)
     assert len(app.get("plotly_chart")) == 4
     assert any("continuous batching" in text for text in app.markdown.values)
+
+
+def test_a_pipeline_has_several_groups_at_a_time() -> None:
+    app = visit(QUICK.replace({"parallelism.pp": 2}).to_link(), PAGE)
+    said(app)
+    assert any("Up to 2 are under way at a time" in text for text in app.caption.values)
+    assert any("has a group in every stage" in text for text in app.markdown.values)
