@@ -179,7 +179,7 @@ NEAR = [(text, known) for text, known in TWO.items() if json.loads(text)["lam"] 
 @pytest.mark.parametrize(("text", "known"), NEAR)
 def test_two_choices_are_near_their_limit(text: str, known: dict[str, float]) -> None:
     """The mean within 3 % of the limit's, and every frequency what a Markov chain of 200 replicas has, within the
-    noise of both; where that chain is within 1 % of the limit, so is the limit within 3 %."""
+    noise of both; where both are known to 1 % and the chain is within 1 % of the limit, the engine is within 3 %."""
     load = json.loads(text)["lam"]
     result = sojourn("power_of_two", load, replicas=200, horizon_s=260.0, seeds=12, report_interval_s=0.0)
     mean = mean_sojourn(result, 40.0, 240.0)
@@ -193,7 +193,8 @@ def test_two_choices_are_near_their_limit(text: str, known: dict[str, float]) ->
         value = known[f"P(queue>={k})"]
         print(f"  P(queue>={k}): limit {value:.5f}, chain {chain[k]:.5f}, engine {ours[k]:.5f} +- {2 * spread[k]:.5f}")
         assert abs(ours[k] - chain[k]) < 3 * np.hypot(spread[k], chain_spread[k])
-        if abs(chain[k] / value - 1) < 0.01:
+        known_well = max(spread[k], chain_spread[k]) < 0.01 * value
+        if known_well and abs(chain[k] / value - 1) < 0.01:
             assert ours[k] == pytest.approx(value, rel=0.03)
 
 
