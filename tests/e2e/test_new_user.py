@@ -26,8 +26,10 @@ def test_from_the_first_screen_to_why_and_to_what_helps(server: str, page: Page)
 
     click("link", "Who waits")
     assert "1 in 100" in settled(page, first)
+    page.locator(".st-key-where-by").get_by_text("first word", exact=True).click()
+    clicks += 1
     why = page.locator(".st-key-part-where p").first
-    expect(why).to_contain_text("of the slowest in 100")
+    expect(why).to_contain_text("to the first word of the slowest in 100")
     expect(why).to_contain_text("go into the queue")
 
     waits = page.locator("h1").inner_text()
