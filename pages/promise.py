@@ -43,7 +43,7 @@ _ALERTS = (
 
 
 def show(answer: Answer, scenario: Scenario, current: Current, trace: Trace | None, pinned: Pinned | None) -> None:
-    """The answer, whole or first, beside A's."""
+    """The whole answer, beside A's."""
     story = answer.story
     to_top()
     parts.told(current, scenario)
@@ -149,4 +149,4 @@ _FIRST: dict[str, object] = {"slo": [{}]}
 
 
 if __name__ == "__main__":
-    answering.page(SLUG, show)
+    answering.page(SLUG, show, patient=True)

@@ -40,9 +40,10 @@ class Stand(Protocol):
     def __call__(self, scenario: Scenario, current: Current) -> None: ...
 
 
-def page(slug: str, show: Show) -> None:
-    """The whole page: sidebar, then the answer, or what is in its way."""
-    _page(slug, lambda scenario, current: _answer(current, scenario, show))
+def page(slug: str, show: Show, *, patient: bool = False) -> None:
+    """The whole page: sidebar, then the answer, or what is in its way. A `patient` page has no use for a first answer,
+    and waits for the whole one."""
+    _page(slug, lambda scenario, current: _answer(current, scenario, show, patient))
 
 
 def standing(slug: str, show: Stand) -> None:
@@ -70,12 +71,12 @@ def _way_out(current: Current) -> None:
     gallery(current)
 
 
-def _answer(current: Current, scenario: Scenario, show: Show) -> None:
+def _answer(current: Current, scenario: Scenario, show: Show, patient: bool) -> None:
     trace = _trace(scenario)
     try:
         answer = runs.shared().first(scenario, trace)
-        if answer is None:
-            _stale(current, scenario, trace, show)
+        if answer is None or (patient and not answer.final):
+            _stale(current, scenario, trace, show, patient)
             return
     except ScenarioError as error:
         parts.headline("This can't run as it is.")
@@ -87,7 +88,7 @@ def _answer(current: Current, scenario: Scenario, show: Show) -> None:
         st.error(str(error), icon=":material/error:")
         _way_out(current)
         return
-    st.session_state[_SHOWN] = (answer.story, scenario)
+    st.session_state[_SHOWN] = (answer, scenario)
     pinned = _pinned()
     status = st.empty()
     show(answer, scenario, current, trace, pinned)
@@ -117,13 +118,15 @@ def _pinned() -> Pinned | None:
     return pinned if pinned.story is not None else None
 
 
-def _stale(current: Current, scenario: Scenario, trace: Trace | None, show: Show) -> None:
+def _stale(current: Current, scenario: Scenario, trace: Trace | None, show: Show, patient: bool) -> None:
     """Nothing to show within a moment: the last answer, greyed, until this one is there."""
     status = st.empty()
     last = st.session_state.get(_SHOWN)
+    if last is not None and patient and not last[0].final:
+        last = None
     if last is not None:
         with st.container(key="stale"):
-            show(Answer(last[0], final=False), last[1], current, trace, None)
+            show(Answer(last[0].story, final=False), last[1], current, trace, None)
     before = " Below, greyed, is the answer to the settings before." if last is not None else ""
     _refine(scenario, trace, status, f"Computing the whole run ({{}}).{before}")
 

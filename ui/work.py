@@ -57,9 +57,10 @@ def whole(scenario: Scenario, trace: Trace | None = None) -> Story:
 
 
 def beginning(scenario: Scenario, trace: Trace | None = None) -> Story:
-    """The story of the beginning of each run, with a warm-up that leaves something to count."""
+    """The story of the beginning of each run, with a warm-up that leaves something to count; nothing on its terms, for
+    which a slider would have to wait."""
     shorter = scenario.replace({"run.warmup_s": min(scenario.run.warmup_s, round(beginning_s(scenario, trace) / 4, 3))})
-    return story(simulate(shorter, trace, requests_per_lane=REQUESTS_PER_LANE), scenario)
+    return story(simulate(shorter, trace, requests_per_lane=REQUESTS_PER_LANE), scenario, with_terms=False)
 
 
 def suggestions(scenario: Scenario, trace: Trace | None = None) -> tuple[Suggestion, ...]:
