@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -11,12 +9,9 @@ from engine.scenario import Scenario
 from engine.study import Fewest
 from engine.traffic import Trace
 from ui import parts, promise_charts, promise_tables, promise_words, runs, session, work
+from ui.following import follow
 from ui.runs import Answer, Aside
 from ui.words import count
-
-_EVERY_S = 0.5
-_STANDS_S = 0.4
-"""A scenario that is changed sooner isn't worth the work."""
 
 
 def known(scenario: Scenario) -> Aside | None:
@@ -30,9 +25,9 @@ def found(scenario: Scenario) -> Fewest | None:
     return aside.result if aside is not None else None
 
 
-def go_on(scenario: Scenario, each_rps: float | None, trace: Trace | None) -> None:
-    """Ask for it, so that it is worked out."""
-    runs.shared().aside(_key(scenario), work.fewest_of, scenario, each_rps, trace)
+def go_on(scenario: Scenario, each_rps: float | None, trace: Trace | None) -> bool:
+    """Ask for it, so that it is worked out; whether it is there."""
+    return runs.shared().aside(_key(scenario), work.fewest_of, scenario, each_rps, trace) is not None
 
 
 def _key(scenario: Scenario) -> str:
@@ -43,18 +38,10 @@ def tile(place: DeltaGenerator, scenario: Scenario, answer: Answer, trace: Trace
     """The tile, working until the number is known."""
     with place:
         if answer.final and known(scenario) is None and not _pools(scenario):
-            _to_come(scenario, answer.story.summary["replica"]["capacity_rps"], trace, time.monotonic())
+            each_rps = answer.story.summary["replica"]["capacity_rps"]
+            follow(lambda: go_on(scenario, each_rps, trace), lambda _: _tile(scenario))
         else:
             _tile(scenario)
-
-
-@st.fragment(run_every=_EVERY_S)
-def _to_come(scenario: Scenario, each_rps: float | None, trace: Trace | None, since: float) -> None:
-    _tile(scenario)
-    if time.monotonic() - since > _STANDS_S:
-        go_on(scenario, each_rps, trace)
-        if known(scenario) is not None:
-            st.rerun()
 
 
 def _tile(scenario: Scenario) -> None:

@@ -9,8 +9,8 @@ import streamlit as st
 from engine.scenario import Scenario
 from engine.traffic import Fit, Trace, scenario_changes
 from ui import parts, runs, session, traffic_charts, traffic_tables, traffic_words, work
+from ui.following import follow
 
-_EVERY_S = 0.5
 _SEEDS = 8
 _MOST_REQUESTS = 400_000
 """Of the scenario that a button makes, all repetitions together."""
@@ -34,7 +34,7 @@ def fitted(scenario: Scenario, trace: Trace | None) -> None:
             return
         found = runs.shared().known_aside(_key(trace))
         if found is None:
-            _to_come(trace)
+            follow(lambda: go_on(trace), _to_come)
         elif found.result is None:
             st.markdown(traffic_words.no_fit())
         else:
@@ -50,10 +50,7 @@ def _key(trace: Trace) -> str:
     return f"fit {trace.sha256}"
 
 
-@st.fragment(run_every=_EVERY_S)
-def _to_come(trace: Trace) -> None:
-    if go_on(trace):
-        st.rerun()
+def _to_come(_: float) -> None:
     st.caption(":material/hourglass_top: Fitting a process and lengths to the trace.")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import streamlit as st
 
 from engine.scenario import Scenario
@@ -11,12 +9,10 @@ from engine.scenario.presets import preset
 from engine.study import Grouped
 from engine.traffic import Trace
 from ui import batching_tables, batching_words, grouped_charts, parts, runs, session, work
+from ui.following import follow
 from ui.runs import Answer
 
 WORDY = "wordy"
-_EVERY_S = 0.5
-_STANDS_S = 0.4
-"""A scenario that is changed sooner isn't worth the work."""
 
 
 def groups_in_time(scenario: Scenario, trace: Trace | None, answer: Answer) -> None:
@@ -30,7 +26,7 @@ def groups_in_time(scenario: Scenario, trace: Trace | None, answer: Answer) -> N
         elif not answer.final:
             st.caption("Follows the whole answer.")
         elif found is None:
-            _to_come(scenario, trace, time.monotonic())
+            follow(lambda: go_on(scenario, trace), _to_come)
         elif found.result is None:
             st.markdown("The groups of this scenario couldn't be simulated.")
         else:
@@ -67,11 +63,8 @@ def _open() -> None:
     session.state().to_top = True
 
 
-@st.fragment(run_every=_EVERY_S)
-def _to_come(scenario: Scenario, trace: Trace | None, since: float) -> None:
-    if time.monotonic() - since > _STANDS_S and go_on(scenario, trace):
-        st.rerun()
-    st.caption(f":material/hourglass_top: Simulating the groups ({time.monotonic() - since:.0f} s).")
+def _to_come(waited_s: float) -> None:
+    st.caption(f":material/hourglass_top: Simulating the groups ({waited_s:.0f} s).")
 
 
 def _show(found: Grouped, scenario: Scenario) -> None:

@@ -3,8 +3,6 @@ comes."""
 
 from __future__ import annotations
 
-import time
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -12,12 +10,10 @@ from engine.scenario import Scenario
 from engine.study import RULES, RuleOutcome, Spare
 from engine.traffic import Trace
 from ui import runs, scaling_tables, scaling_tiles, scaling_words, session, work
+from ui.following import follow
 from ui.runs import Answer, Aside
 from ui.words import count
 
-_EVERY_S = 0.5
-_STANDS_S = 0.4
-"""A scenario that is changed sooner isn't worth the work."""
 _AHEAD = 2
 """Pieces that are asked for at a time: the next can begin as soon as one is done."""
 _SPARE = "spare"
@@ -34,8 +30,8 @@ def known_spare(scenario: Scenario) -> Spare | None:
     return found.result if found is not None else None
 
 
-def go_on(scenario: Scenario, each_rps: float | None, trace: Trace | None) -> None:
-    """Ask for what comes next, so that it is worked out."""
+def go_on(scenario: Scenario, each_rps: float | None, trace: Trace | None) -> frozenset[str]:
+    """Ask for what comes next, so that it is worked out; names of the pieces that are there."""
     pieces = [*([_SPARE] if scenario.slo else []), *_rules(scenario)]
     missing = [piece for piece in pieces if known(scenario, piece) is None][:_AHEAD]
     for piece in reversed(missing):  # the newest is begun first
@@ -43,6 +39,7 @@ def go_on(scenario: Scenario, each_rps: float | None, trace: Trace | None) -> No
             runs.shared().aside(_key(scenario, piece), work.spare_of, scenario, each_rps, trace)
         else:
             runs.shared().aside(_key(scenario, piece), work.ruled, scenario, piece, each_rps, trace)
+    return frozenset(piece for piece in pieces if known(scenario, piece) is not None)
 
 
 def _rules(scenario: Scenario) -> tuple[str, ...]:
@@ -64,7 +61,10 @@ def spare(place: DeltaGenerator, scenario: Scenario, answer: Answer, trace: Trac
     """The tile with the spare capacity that bridges the lag."""
     with place:
         if answer.final and scenario.slo and known(scenario, _SPARE) is None:
-            _spare_to_come(scenario, _each(answer), trace, time.monotonic())
+            follow(
+                lambda: _SPARE in go_on(scenario, _each(answer), trace),
+                lambda _: scaling_tiles.spare_tile(st.container(), False, None, True),
+            )
             return
         found = known(scenario, _SPARE)
         scaling_tiles.spare_tile(st.container(), found is not None, found and found.result, bool(scenario.slo))
@@ -78,15 +78,6 @@ def keep_spare(scenario: Scenario) -> None:
         st.button(words, key="keep-spare", on_click=session.change, args=(found.changes,))
 
 
-@st.fragment(run_every=_EVERY_S)
-def _spare_to_come(scenario: Scenario, each_rps: float | None, trace: Trace | None, since: float) -> None:
-    scaling_tiles.spare_tile(st.container(), False, None, True)
-    if time.monotonic() - since > _STANDS_S:
-        go_on(scenario, each_rps, trace)
-        if known(scenario, _SPARE) is not None:
-            st.rerun()
-
-
 def rules_side_by_side(scenario: Scenario, answer: Answer, trace: Trace | None) -> None:
     """The table, as far as it is; it goes on while the page is open and the scenario is the same."""
     with st.container(key="rules", gap="small"):
@@ -97,17 +88,15 @@ def rules_side_by_side(scenario: Scenario, answer: Answer, trace: Trace | None) 
             _table(scenario)
             _buttons(scenario)
         else:
-            _to_come(scenario, _each(answer), trace, time.monotonic())
+            follow(
+                lambda: go_on(scenario, _each(answer), trace).issuperset(_rules(scenario)),
+                lambda _: _to_come(scenario),
+            )
 
 
-@st.fragment(run_every=_EVERY_S)
-def _to_come(scenario: Scenario, each_rps: float | None, trace: Trace | None, since: float) -> None:
-    if time.monotonic() - since > _STANDS_S:
-        go_on(scenario, each_rps, trace)
+def _to_come(scenario: Scenario) -> None:
     wanted = _rules(scenario)
     done = sum(known(scenario, rule) is not None for rule in wanted)
-    if done == len(wanted):
-        st.rerun()
     st.progress(done / len(wanted), f"{done} of {len(wanted)} rules simulated with the same requests.")
     if done > 1:
         _table(scenario)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import time
-
 import streamlit as st
 
 from engine.scenario import Scenario
 from engine.study import Sized
 from engine.traffic import Trace
 from ui import parts, runs, session, traffic_charts, traffic_tables, traffic_words, work
+from ui.following import follow
 from ui.runs import Answer
 from ui.words import count
-
-_EVERY_S = 0.5
-_STANDS_S = 0.4
-"""A scenario that is changed sooner isn't worth the work."""
 
 
 def sized_for_the_average(scenario: Scenario, trace: Trace | None, answer: Answer) -> None:
@@ -30,7 +25,7 @@ def sized_for_the_average(scenario: Scenario, trace: Trace | None, answer: Answe
         elif not answer.final:
             st.caption("Follows the whole answer.")
         elif found is None:
-            _to_come(scenario, trace, time.monotonic())
+            follow(lambda: go_on(scenario, trace), _to_come)
         elif found.result is None:
             st.markdown("Nothing arrives, or nothing of it fits on a replica: there is nothing to size.")
         else:
@@ -46,11 +41,8 @@ def _key(scenario: Scenario) -> str:
     return f"sized {scenario.token}"
 
 
-@st.fragment(run_every=_EVERY_S)
-def _to_come(scenario: Scenario, trace: Trace | None, since: float) -> None:
-    if time.monotonic() - since > _STANDS_S and go_on(scenario, trace):
-        st.rerun()
-    st.caption(f":material/hourglass_top: Simulating both fleets ({time.monotonic() - since:.0f} s).")
+def _to_come(waited_s: float) -> None:
+    st.caption(f":material/hourglass_top: Simulating both fleets ({waited_s:.0f} s).")
 
 
 def _show(found: Sized, scenario: Scenario) -> None:

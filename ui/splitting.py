@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from functools import lru_cache
 
 import streamlit as st
@@ -10,11 +9,9 @@ import streamlit as st
 from engine.scenario import Linear, Scenario, ScenarioError
 from engine.study import MOST_ACCELERATORS, Layout, LayoutOutcome, frontier, layouts, present, recommend
 from ui import parts, runs, session, split_charts, split_words, traces, work
+from ui.following import follow
 from ui.words import count
 
-_EVERY_S = 0.5
-_STANDS_S = 0.4
-"""A scenario that is changed sooner isn't worth the work."""
 _BETWEEN = 4
 _AHEAD = 2
 """Layouts that are asked for at a time: the next can begin as soon as one is done."""
@@ -47,7 +44,7 @@ def split_or_copy(scenario: Scenario) -> None:
     else:
         with top:
             parts.headline(f"Trying {count(len(possible), 'layout')} of {count(int(chips), 'chip')}.")
-        _to_come(scenario, tried, time.monotonic())
+        follow(lambda: go_on(scenario, tried), lambda _: _to_come(scenario, tried))
     _rest(scenario, tried)
 
 
@@ -62,13 +59,14 @@ def known(scenario: Scenario, layout: Layout) -> LayoutOutcome | None:
     return None if kept is None else kept.result
 
 
-def go_on(scenario: Scenario, tried: tuple[Layout, ...]) -> None:
-    """Ask for what comes next, so that it is worked out."""
+def go_on(scenario: Scenario, tried: tuple[Layout, ...]) -> bool:
+    """Ask for what comes next, so that it is worked out; whether all is there."""
     kept = traces.shared().get(scenario.traffic.trace.source)
     store = runs.shared()
     missing = [one for one in tried if one.problem is None and store.known_aside(_key(scenario, one)) is None]
     for layout in reversed(missing[:_AHEAD]):  # the newest is begun first
         store.aside(_key(scenario, layout), work.laid_out, scenario, layout, kept.trace if kept else None)
+    return _done(scenario, tried)
 
 
 def _done(scenario: Scenario, tried: tuple[Layout, ...]) -> bool:
@@ -81,12 +79,7 @@ def _key(scenario: Scenario, layout: Layout) -> str:
     return f"layout {scenario.replace(layout.changes).token}"
 
 
-@st.fragment(run_every=_EVERY_S)
-def _to_come(scenario: Scenario, tried: tuple[Layout, ...], since: float) -> None:
-    if time.monotonic() - since > _STANDS_S:
-        go_on(scenario, tried)
-    if _done(scenario, tried):
-        st.rerun()
+def _to_come(scenario: Scenario, tried: tuple[Layout, ...]) -> None:
     possible = [one for one in tried if one.problem is None]
     found = [outcome for one in possible if (outcome := known(scenario, one)) is not None]
     st.progress(

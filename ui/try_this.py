@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import time
-
 import streamlit as st
 
 from engine.scenario import Scenario
 from engine.study import Suggestion
 from engine.traffic import Trace
 from ui import ideas, runs, session
+from ui.following import follow
 
 _MANY = 3
-_EVERY_S = 0.5
-_STANDS_S = 0.4
-"""A scenario that is changed sooner isn't worth the work."""
 
 
 def try_this(scenario: Scenario, trace: Trace | None, final: bool) -> None:
@@ -27,7 +23,7 @@ def try_this(scenario: Scenario, trace: Trace | None, final: bool) -> None:
         if found is not None:
             _buttons(found)
         elif final:
-            _working(scenario, trace, time.monotonic())
+            follow(lambda: runs.shared().suggestions(scenario, trace) is not None, lambda _: _places())
         else:
             _places()
 
@@ -44,13 +40,6 @@ def _buttons(found: tuple[Suggestion, ...]) -> None:
             )
             st.caption(ideas.effect(suggestion))
     st.caption(ideas.source(found))
-
-
-@st.fragment(run_every=_EVERY_S)
-def _working(scenario: Scenario, trace: Trace | None, since: float) -> None:
-    _places()
-    if time.monotonic() - since > _STANDS_S and runs.shared().suggestions(scenario, trace) is not None:
-        st.rerun()
 
 
 def _places() -> None:

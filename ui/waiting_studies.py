@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,11 +11,9 @@ from engine.scenario import Scenario
 from engine.study import POLICIES, PolicyOutcome, Read, cached_shares, chunk_sizes
 from engine.traffic import Trace
 from ui import runs, work
+from ui.following import follow
 from ui.runs import Answer, Aside
 
-_EVERY_S = 0.5
-_STANDS_S = 0.4
-"""A scenario that is changed sooner isn't worth the work."""
 _AHEAD = 2
 """Pieces that are asked for at a time: the next can begin as soon as one is done."""
 APART, LOAD = "apart", "load"
@@ -68,12 +65,14 @@ def policies(scenario: Scenario) -> list[PolicyOutcome] | None:
     return [one.result for one in found if one is not None and one.result is not None and one.result.answered]
 
 
-def go_on(scenario: Scenario, each_rps: float | None, trace: Trace | None) -> None:
-    """Ask for what comes next, so that it is worked out. `each_rps`: what one replica can serve."""
+def go_on(scenario: Scenario, each_rps: float | None, trace: Trace | None) -> int:
+    """Ask for what comes next, so that it is worked out; how many sections are complete. `each_rps`: what one replica
+    can serve."""
     open_ = [piece for section in pieces(scenario).values() for piece in section if known(scenario, piece) is None]
     for piece in reversed(open_[:_AHEAD]):  # the newest is begun first
         function, arguments = _job(scenario, piece, each_rps, trace)
         runs.shared().aside(_key(scenario, piece), function, *arguments)
+    return _complete(scenario)
 
 
 def _job(
@@ -102,9 +101,8 @@ def progress(scenario: Scenario, answer: Answer, trace: Trace | None) -> None:
     if not answer.final:
         st.caption("The studies below follow the whole answer.")
     elif _complete(scenario) < len(pieces(scenario)):
-        _working(
-            scenario, answer.story.summary["replica"]["capacity_rps"], trace, _complete(scenario), time.monotonic()
-        )
+        each_rps, shown = answer.story.summary["replica"]["capacity_rps"], _complete(scenario)
+        follow(lambda: go_on(scenario, each_rps, trace) > shown, lambda _: _working(scenario))
 
 
 def _complete(scenario: Scenario) -> int:
@@ -112,12 +110,7 @@ def _complete(scenario: Scenario) -> int:
     return sum(all(known(scenario, piece) is not None for piece in section) for section in pieces(scenario).values())
 
 
-@st.fragment(run_every=_EVERY_S)
-def _working(scenario: Scenario, each_rps: float | None, trace: Trace | None, shown: int, since: float) -> None:
-    if time.monotonic() - since > _STANDS_S:
-        go_on(scenario, each_rps, trace)
-    if _complete(scenario) > shown:
-        st.rerun()
+def _working(scenario: Scenario) -> None:
     every = [piece for section in pieces(scenario).values() for piece in section]
     done = sum(known(scenario, piece) is not None for piece in every)
     st.progress(done / len(every), f"{done} of {len(every)} small studies done for the charts below.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 
 import streamlit as st
@@ -11,11 +10,9 @@ from engine.scenario import Scenario
 from engine.study import Tried, Way
 from engine.traffic import Trace
 from ui import overload_charts, overload_words, parts, runs, session, tables, work
+from ui.following import follow
 from ui.runs import Answer
 
-_EVERY_S = 0.5
-_STANDS_S = 0.4
-"""A scenario that is changed sooner isn't worth the work."""
 _AHEAD = 2
 """Ways that are asked for at a time: the next can begin as soon as one is done."""
 
@@ -42,7 +39,8 @@ def ways_of_saying_no(scenario: Scenario, trace: Trace | None, answer: Answer) -
         if known.done:
             _show(known, scenario)
         elif answer.final:
-            _working(scenario, trace, answer.story.summary["replica"]["capacity_rps"], time.monotonic())
+            each_rps = answer.story.summary["replica"]["capacity_rps"]
+            follow(lambda: go_on(scenario, trace, each_rps).done, lambda _: _working(scenario))
         else:
             st.caption("Follows the whole answer.")
 
@@ -79,13 +77,8 @@ def _key(scenario: Scenario, way: Way) -> str:
     return f"way {scenario.replace(way.changes).token}"
 
 
-@st.fragment(run_every=_EVERY_S)
-def _working(scenario: Scenario, trace: Trace | None, each_rps: float | None, since: float) -> None:
+def _working(scenario: Scenario) -> None:
     known = known_so_far(scenario)
-    if time.monotonic() - since > _STANDS_S:
-        known = go_on(scenario, trace, each_rps)
-        if known.done:
-            st.rerun()
     total = len(known.ways) if known.ways else 1
     tried = len(known.found) + known.failed
     said = overload_words.progress(tried, total) if known.ways else "Looking for the ways that there are."
