@@ -78,6 +78,27 @@ def page(browser: Browser) -> Iterator[Page]:
     context.close()
 
 
+@pytest.fixture
+def telephone(browser: Browser) -> Iterator[Page]:
+    """A visitor whose screen is narrow."""
+    context = browser.new_context(viewport={"width": 420, "height": 900})
+    context.set_default_timeout(PATIENCE_MS)
+    yield context.new_page()
+    context.close()
+
+
+def scrolls_one_way(page: Page) -> bool:
+    """Whether nothing is wider than the screen."""
+    found: bool = page.evaluate(
+        """() => {
+            const main = document.querySelector('[data-testid=stMain]')
+            const wide = Math.max(document.documentElement.scrollWidth, main.scrollWidth)
+            return wide <= window.innerWidth && main.scrollWidth <= main.clientWidth
+        }"""
+    )
+    return found
+
+
 def enter(page: Page, box: str, value: str) -> None:
     """Type a value into a number box until the address says that it has arrived.
 

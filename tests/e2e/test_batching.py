@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Page
 
 from engine.scenario import Scenario
 from engine.scenario.presets import preset
-from tests.e2e.conftest import PATIENCE_MS, enter, serving, settled
+from tests.e2e.conftest import PATIENCE_MS, enter, scrolls_one_way, serving, settled
 
 pytestmark = pytest.mark.e2e
 
@@ -39,13 +39,8 @@ def test_a_control_changes_the_headline_and_the_address(server: str, page: Page)
     assert Scenario.from_link(page.url) == preset("one-read").scenario.replace({"batching.max_num_seqs": 32})
 
 
-def test_a_narrow_screen_has_no_sideways_scrolling(browser: Browser, server: str) -> None:
-    page = browser.new_context(viewport={"width": 420, "height": 900}).new_page()
-    page.set_default_timeout(PATIENCE_MS)
-    page.goto(f"{server}/batching?p=wordy")
-    settled(page)
-    drawn(page)
-    wide, seen = page.evaluate(
-        "(() => { const m = document.querySelector('[data-testid=stMain]'); return [m.scrollWidth, m.clientWidth] })()"
-    )
-    assert wide <= seen
+def test_a_narrow_screen_has_no_sideways_scrolling(server: str, telephone: Page) -> None:
+    telephone.goto(f"{server}/batching?p=wordy")
+    settled(telephone)
+    drawn(telephone)
+    assert scrolls_one_way(telephone)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.conftest import PATIENCE_MS, serving, settled
+from tests.e2e.conftest import PATIENCE_MS, scrolls_one_way, serving, settled
 from tests.study.test_layouts import SMALL
 
 pytestmark = pytest.mark.e2e
@@ -43,16 +43,11 @@ def test_more_headroom_needs_more_chips_and_other_pages_do_not_lose_it(server: s
     assert settled(page, there) == after
 
 
-def test_a_narrow_screen_has_no_sideways_scrolling(browser: Browser, server: str) -> None:
-    page = browser.new_context(viewport={"width": 420, "height": 900}).new_page()
-    page.set_default_timeout(PATIENCE_MS)
-    page.goto(f"{server}/{LINK}")
-    settled(page)
-    drawn(page)
-    wide, seen = page.evaluate(
-        "(() => { const m = document.querySelector('[data-testid=stMain]'); return [m.scrollWidth, m.clientWidth] })()"
-    )
-    assert wide <= seen
+def test_a_narrow_screen_has_no_sideways_scrolling(server: str, telephone: Page) -> None:
+    telephone.goto(f"{server}/{LINK}")
+    settled(telephone)
+    drawn(telephone)
+    assert scrolls_one_way(telephone)
 
 
 def test_split_or_copy_is_answered_from_a_link(server: str, page: Page) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from engine.scenario import Scenario
-from tests.e2e.conftest import PATIENCE_MS, enter, settled
+from tests.e2e.conftest import enter, scrolls_one_way, settled
 from tests.ui.visitor import QUICK
 
 pytestmark = pytest.mark.e2e
@@ -24,12 +24,7 @@ def test_a_deep_link_and_another_writer(server: str, page: Page) -> None:
     assert Scenario.from_link(page.url) == APART.replace({"batching.disaggregated.decode_replicas": 5})
 
 
-def test_a_telephone_scrolls_one_way_only(server: str, browser: Browser) -> None:
-    page = browser.new_context(viewport={"width": 420, "height": 900}).new_page()
-    page.set_default_timeout(PATIENCE_MS)
-    page.goto(f"{server}/?{APART.to_link()}")
-    assert settled(page)
-    wide, seen = page.evaluate(
-        "(() => { const m = document.querySelector('[data-testid=stMain]'); return [m.scrollWidth, m.clientWidth] })()"
-    )
-    assert wide <= seen
+def test_a_telephone_scrolls_one_way_only(server: str, telephone: Page) -> None:
+    telephone.goto(f"{server}/?{APART.to_link()}")
+    assert settled(telephone)
+    assert scrolls_one_way(telephone)

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from engine.scenario import Scenario
-from tests.e2e.conftest import PATIENCE_MS, enter, serving, settled
+from tests.e2e.conftest import PATIENCE_MS, enter, scrolls_one_way, serving, settled
 from tests.outcome.promises.build import BUSY
 
 pytestmark = pytest.mark.e2e
@@ -46,13 +46,8 @@ def test_a_control_moves_the_number_and_the_address(server: str, page: Page) -> 
     assert Scenario.from_link(page.url) == SMALL.replace({"slo.0.threshold_s": 3.0})
 
 
-def test_a_narrow_screen_has_no_sideways_scrolling(browser: Browser, server: str) -> None:
-    page = browser.new_context(viewport={"width": 420, "height": 900}).new_page()
-    page.set_default_timeout(PATIENCE_MS)
-    page.goto(f"{server}/{LINK}")
-    settled(page)
-    shares(page)
-    wide, seen = page.evaluate(
-        "(() => { const m = document.querySelector('[data-testid=stMain]'); return [m.scrollWidth, m.clientWidth] })()"
-    )
-    assert wide <= seen
+def test_a_narrow_screen_has_no_sideways_scrolling(server: str, telephone: Page) -> None:
+    telephone.goto(f"{server}/{LINK}")
+    settled(telephone)
+    shares(telephone)
+    assert scrolls_one_way(telephone)

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from engine.scenario import Scenario
-from tests.e2e.conftest import PATIENCE_MS, enter, serving, settled
+from tests.e2e.conftest import PATIENCE_MS, enter, scrolls_one_way, serving, settled
 from tests.outcome.scaled import SCENARIO
 
 pytestmark = pytest.mark.e2e
@@ -80,13 +80,8 @@ def test_spare_replicas_are_found_and_kept_by_a_button(server: str, page: Page) 
     assert found.fleet.replicas == found.autoscaler.min_replicas > 1
 
 
-def test_a_narrow_screen_has_no_sideways_scrolling(browser: Browser, server: str) -> None:
-    page = browser.new_context(viewport={"width": 420, "height": 900}).new_page()
-    page.set_default_timeout(PATIENCE_MS)
-    page.goto(f"{server}/{LINK}")
-    settled(page)
-    drawn(page, COURSE)
-    wide, seen = page.evaluate(
-        "(() => { const m = document.querySelector('[data-testid=stMain]'); return [m.scrollWidth, m.clientWidth] })()"
-    )
-    assert wide <= seen
+def test_a_narrow_screen_has_no_sideways_scrolling(server: str, telephone: Page) -> None:
+    telephone.goto(f"{server}/{LINK}")
+    settled(telephone)
+    drawn(telephone, COURSE)
+    assert scrolls_one_way(telephone)

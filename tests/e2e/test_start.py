@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from engine.scenario import Scenario, token
 from engine.scenario.presets import preset
 from engine.scenario.schema.document import SCHEMA
-from tests.e2e.conftest import choose, enter, serving, settled
+from tests.e2e.conftest import choose, enter, scrolls_one_way, serving, settled
 from tests.e2e.measure_slider import CHART, SLIDER
 
 pytestmark = pytest.mark.e2e
@@ -240,9 +240,6 @@ def test_a_narrow_screen_has_no_sideways_scroll(server: str, browser: Browser, s
     page.goto(f"{server}/?{LINK}")
     settled(page)
     drawn(page)
-    wide = page.evaluate(
-        "[document.documentElement.scrollWidth, document.querySelector('[data-testid=stMain]').scrollWidth]"
-    )
-    assert max(wide) <= 420
+    assert scrolls_one_way(page)
     expect(page.get_by_role("slider", name=SLIDER)).not_to_be_in_viewport()
     context.close()

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from engine.scenario import Scenario
-from tests.e2e.conftest import PATIENCE_MS, serving, settled
+from tests.e2e.conftest import PATIENCE_MS, scrolls_one_way, serving, settled
 from tests.study.test_sized import CALM
 
 pytestmark = pytest.mark.e2e
@@ -38,13 +38,8 @@ def test_the_same_rate_in_another_way_changes_the_headline_and_the_address(serve
     assert Scenario.from_link(page.url) == CALM.replace({"traffic.process": "mmpp"})
 
 
-def test_a_narrow_screen_has_no_sideways_scrolling(browser: Browser, server: str) -> None:
-    page = browser.new_context(viewport={"width": 420, "height": 900}).new_page()
-    page.set_default_timeout(PATIENCE_MS)
-    page.goto(f"{server}/traffic?{CALM.to_link()}")
-    settled(page)
-    drawn(page)
-    wide, seen = page.evaluate(
-        "(() => { const m = document.querySelector('[data-testid=stMain]'); return [m.scrollWidth, m.clientWidth] })()"
-    )
-    assert wide <= seen
+def test_a_narrow_screen_has_no_sideways_scrolling(server: str, telephone: Page) -> None:
+    telephone.goto(f"{server}/traffic?{CALM.to_link()}")
+    settled(telephone)
+    drawn(telephone)
+    assert scrolls_one_way(telephone)

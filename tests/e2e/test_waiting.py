@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from engine.scenario import Scenario
-from tests.e2e.conftest import PATIENCE_MS, enter, serving, settled
+from tests.e2e.conftest import PATIENCE_MS, enter, scrolls_one_way, serving, settled
 from tests.ui.visitor import QUICK
 
 pytestmark = pytest.mark.e2e
@@ -57,14 +57,9 @@ def test_a_control_changes_the_address_and_the_scenario_survives_other_pages(ser
     assert settled(page, start) == there
 
 
-def test_a_narrow_screen_has_no_sideways_scrolling(browser: Browser, server: str) -> None:
-    page = browser.new_context(viewport={"width": 420, "height": 900}).new_page()
-    page.set_default_timeout(PATIENCE_MS)
-    page.goto(f"{server}/{LINK}")
-    settled(page)
+def test_a_narrow_screen_has_no_sideways_scrolling(server: str, telephone: Page) -> None:
+    telephone.goto(f"{server}/{LINK}")
+    settled(telephone)
     for chart in CHARTS:
-        drawn(page, chart)
-    wide, seen = page.evaluate(
-        "(() => { const m = document.querySelector('[data-testid=stMain]'); return [m.scrollWidth, m.clientWidth] })()"
-    )
-    assert wide <= seen
+        drawn(telephone, chart)
+    assert scrolls_one_way(telephone)
