@@ -8,12 +8,11 @@ from engine import Scenario  # the whole engine first: two visitors at once woul
 from engine.outcome.story import Story
 from engine.study import Group, group, in_flight
 from engine.traffic import Trace
-from ui import against, answering, batching_charts, batching_tables, batching_words, parts
+from ui import answering, batching_charts, batching_tables, batching_words, parts
 from ui.assumptions import machines
 from ui.batching_tiles import tiles
 from ui.controls import controls
 from ui.engine_settings import engine_settings
-from ui.gallery import to_top
 from ui.grouped import groups_in_time
 from ui.inputs import row
 from ui.runs import Answer
@@ -41,8 +40,7 @@ _SHARING = (
 def show(answer: Answer, scenario: Scenario, current: Current, trace: Trace | None, pinned: Pinned | None) -> None:
     """The answer, whole or first, beside A's."""
     story = answer.story
-    to_top()
-    parts.told(current, scenario)
+    parts.begin(current, scenario)
     size = batching_words.size_of(story)
     found = group(scenario, trace, size or 1)
     if found is None:
@@ -50,11 +48,8 @@ def show(answer: Answer, scenario: Scenario, current: Current, trace: Trace | No
         _controls(current)
         parts.assumed(story, scenario, _SHARING)
         return
-    parts.headline(batching_words.headline(found, size))
-    if size is not None:
-        st.markdown(batching_words.explanation(found, size, story))
-    if pinned is not None:
-        st.markdown(against.changed(pinned.scenario, scenario))
+    explanation = "" if size is None else batching_words.explanation(found, size, story)
+    parts.opening(batching_words.headline(found, size), explanation, scenario, pinned)
     tiles(found, size, _a(pinned, scenario))
     st.caption(machines(story, scenario))
     if scenario.parallelism.pp > 1:

@@ -8,11 +8,10 @@ import streamlit as st
 from engine import Scenario  # the whole engine first: two visitors at once would import it from two ends
 from engine.outcome.story import Story
 from engine.traffic import Trace
-from ui import against, answering, charts, overload_charts, overload_words, parts, tables
+from ui import answering, charts, overload_charts, overload_words, parts, tables
 from ui.assumptions import machines
 from ui.controls import controls
 from ui.engine_settings import engine_settings
-from ui.gallery import to_top
 from ui.inputs import row
 from ui.overload_tiles import tiles
 from ui.runs import Answer
@@ -46,17 +45,12 @@ def show(answer: Answer, scenario: Scenario, current: Current, trace: Trace | No
     """The answer, whole or first, beside A's."""
     story = answer.story
     o = story.overload
-    to_top()
-    parts.told(current, scenario)
-    parts.headline(overload_words.headline(o, scenario))
-    st.markdown(overload_words.explanation(o))
-    if pinned is not None:
-        st.markdown(against.changed(pinned.scenario, scenario))
-    a = pinned.story if pinned is not None and pinned.scenario != scenario else None
+    parts.begin(current, scenario)
+    a = parts.opening(overload_words.headline(o, scenario), overload_words.explanation(o), scenario, pinned)
     tiles(o, a.overload if a else None, scenario)
     st.caption(machines(story, scenario))
     _controls(current)
-    horizon = scenario.run.horizon_s or float(story.summary["run"]["horizon_s"])
+    horizon = parts.horizon_s(story, scenario)
     parts.chart(
         "load",
         overload_words.load_sentence(o),

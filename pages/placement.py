@@ -6,7 +6,6 @@ import streamlit as st
 
 from engine import Scenario, ScenarioError  # the whole engine first: two visitors at once would import it from two ends
 from ui import answering, packing, packing_charts, packing_inputs, packing_tables, packing_words, parts, splitting
-from ui.gallery import to_top
 from ui.packing import Placed
 from ui.packing_inputs import Asked
 from ui.session import Current
@@ -28,8 +27,7 @@ _ASSUMED = (
 
 def show(scenario: Scenario, current: Current) -> None:
     """Two questions: which chips for these models, and how to spread one model over its chips."""
-    to_top()
-    parts.told(current, scenario)
+    parts.begin(current, scenario)
     split = current.preset == _SPLIT
     view = st.segmented_control(
         "Question", [_PACK, _COPY], default=_COPY if split else _PACK, required=True, persist_state="session",

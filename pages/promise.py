@@ -11,11 +11,10 @@ from engine import Scenario  # the whole engine first: two visitors at once woul
 from engine.outcome.promises import Terms
 from engine.outcome.story import Story
 from engine.traffic import Trace
-from ui import against, answering, fewest, measuring_words, parts, promise_charts, promise_tables, promise_words
+from ui import answering, fewest, measuring_words, parts, promise_charts, promise_tables, promise_words
 from ui.assumptions import footer, machines
 from ui.controls import controls
 from ui.engine_settings import engine_settings
-from ui.gallery import to_top
 from ui.inputs import row
 from ui.promise_settings import FAILURES, KIND, METRIC, NETWORK, PLACE, TARGET, THRESHOLD, WINDOW
 from ui.promise_tiles import tiles
@@ -45,17 +44,13 @@ _ALERTS = (
 def show(answer: Answer, scenario: Scenario, current: Current, trace: Trace | None, pinned: Pinned | None) -> None:
     """The whole answer, beside A's."""
     story = answer.story
-    to_top()
-    parts.told(current, scenario)
+    parts.begin(current, scenario)
     t = story.terms
     if t is None:
         _nothing_promised(story, scenario, current)
         return
-    parts.headline(promise_words.headline(t))
-    st.markdown(promise_words.explanation(t, fewest.found(scenario)))
-    if pinned is not None:
-        st.markdown(against.changed(pinned.scenario, scenario))
-    a = pinned.story if pinned is not None and pinned.scenario != scenario else None
+    explanation = promise_words.explanation(t, fewest.found(scenario))
+    a = parts.opening(promise_words.headline(t), explanation, scenario, pinned)
     fewest.tile(tiles(t, a.terms if a else None), scenario, answer, trace)
     st.caption(machines(story, scenario))
     _controls(current, scenario)
@@ -103,7 +98,7 @@ def _budget_and_alerts(t: Terms, scenario: Scenario, story: Story) -> None:
     if b is None:
         st.markdown(promise_words.budget_sentence(t))
         return
-    horizon = scenario.run.horizon_s or float(story.summary["run"]["horizon_s"])
+    horizon = parts.horizon_s(story, scenario)
     parts.chart(
         "budget",
         promise_words.budget_sentence(t),

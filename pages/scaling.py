@@ -8,11 +8,11 @@ from engine import Scenario  # the whole engine first: two visitors at once woul
 from engine.outcome.relief import Relief
 from engine.outcome.story import Story
 from engine.traffic import Trace
-from ui import against, answering, charts, parts, rules, scaling_charts, scaling_tables, scaling_words, tables, verdict
+from ui import answering, charts, parts, rules, scaling_charts, scaling_tables, scaling_words, tables, verdict
 from ui.assumptions import machines
 from ui.controls import controls
 from ui.engine_settings import engine_settings
-from ui.gallery import gallery, to_top
+from ui.gallery import gallery
 from ui.inputs import row
 from ui.runs import Answer
 from ui.scaling_tiles import tiles
@@ -45,24 +45,20 @@ _ASSUMED = (
 def show(answer: Answer, scenario: Scenario, current: Current, trace: Trace | None, pinned: Pinned | None) -> None:
     """The answer, whole or first, beside A's."""
     story = answer.story
-    to_top()
-    parts.told(current, scenario)
+    parts.begin(current, scenario)
     if story.relief is None:
         _without_an_autoscaler(story, scenario, current)
         return
     r = story.relief
-    parts.headline(scaling_words.headline(r))
-    st.markdown(scaling_words.explanation(r, story.promise, rules.known_spare(scenario)))
-    if pinned is not None:
-        st.markdown(against.changed(pinned.scenario, scenario))
-    a = pinned.story if pinned is not None and pinned.scenario != scenario else None
+    explanation = scaling_words.explanation(r, story.promise, rules.known_spare(scenario))
+    a = parts.opening(scaling_words.headline(r), explanation, scenario, pinned)
     rules.spare(tiles(story, r, a), scenario, answer, trace)
     rules.keep_spare(scenario)
     st.caption(machines(story, scenario))
     for trap in r.traps:
         st.warning(scaling_words.trap(trap, scenario), icon=":material/warning:")
     _controls(current)
-    horizon = scenario.run.horizon_s or float(story.summary["run"]["horizon_s"])
+    horizon = parts.horizon_s(story, scenario)
     parts.chart(
         "course",
         scaling_words.course_sentence(r),
@@ -120,7 +116,7 @@ def _without_an_autoscaler(story: Story, scenario: Scenario, current: Current) -
         verdict.arrivals_sentence(story, scenario),
         charts.arrivals_figure(
             story.arrivals,
-            scenario.run.horizon_s or float(story.summary["run"]["horizon_s"]),
+            parts.horizon_s(story, scenario),
             scenario.run.warmup_s,
         ),
         lambda: tables.arrivals_table(story),

@@ -10,10 +10,10 @@ import streamlit as st
 from engine import Scenario  # the whole engine first: two visitors at once would import it from two ends
 from engine.outcome.story import Story
 from engine.traffic import Trace
-from ui import against, answering, charts, parts, tables, verdict
+from ui import answering, charts, parts, tables, verdict
 from ui.assumptions import machines
 from ui.engine_settings import engine_settings
-from ui.gallery import gallery, to_top
+from ui.gallery import gallery
 from ui.runs import Answer
 from ui.session import Current, Pinned
 from ui.tiles import tiles
@@ -26,17 +26,12 @@ SLUG = "start"
 def show(answer: Answer, scenario: Scenario, current: Current, trace: Trace | None, pinned: Pinned | None) -> None:
     """The answer, whole or first, beside A's."""
     story = answer.story
-    to_top()
-    parts.told(current, scenario)
-    parts.headline(verdict.headline(story, scenario))
-    st.markdown(verdict.explanation(story))
-    if pinned is not None:
-        st.markdown(against.changed(pinned.scenario, scenario))
-    a = pinned.story if pinned is not None and pinned.scenario != scenario else None
+    parts.begin(current, scenario)
+    a = parts.opening(verdict.headline(story, scenario), verdict.explanation(story), scenario, pinned)
     tiles(story, answer.final, a)
     st.caption(machines(story, scenario))
     engine_settings(current)
-    horizon = scenario.run.horizon_s or float(story.summary["run"]["horizon_s"])
+    horizon = parts.horizon_s(story, scenario)
     warmup = scenario.run.warmup_s
     parts.chart(
         "arrivals",

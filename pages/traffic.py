@@ -7,12 +7,11 @@ import streamlit as st
 from engine import Scenario  # the whole engine first: two visitors at once would import it from two ends
 from engine.outcome import Arriving
 from engine.traffic import Trace
-from ui import against, answering, parts, traffic_charts, traffic_tables, traffic_words
+from ui import answering, parts, traffic_charts, traffic_tables, traffic_words
 from ui.assumptions import machines
 from ui.controls import controls
 from ui.engine_settings import engine_settings
 from ui.fitted import fitted, known
-from ui.gallery import to_top
 from ui.inputs import row
 from ui.runs import Answer
 from ui.session import Current, Pinned, change
@@ -47,17 +46,15 @@ def show(answer: Answer, scenario: Scenario, current: Current, trace: Trace | No
     """The answer, whole or first, beside A's."""
     story = answer.story
     a = story.arriving
-    to_top()
-    parts.told(current, scenario)
-    parts.headline(traffic_words.headline(a, scenario))
-    st.markdown(traffic_words.explanation(a, scenario))
-    if pinned is not None:
-        st.markdown(against.changed(pinned.scenario, scenario))
-    other = pinned.story.arriving if pinned and pinned.story and pinned.scenario != scenario else None
+    parts.begin(current, scenario)
+    before = parts.opening(
+        traffic_words.headline(a, scenario), traffic_words.explanation(a, scenario), scenario, pinned
+    )
+    other = before.arriving if before is not None else None
     tiles(a, other)
     st.caption(machines(story, scenario))
     _controls(current, scenario)
-    horizon = scenario.run.horizon_s or float(story.summary["run"]["horizon_s"])
+    horizon = parts.horizon_s(story, scenario)
     parts.chart(
         "arriving",
         traffic_words.arrivals_sentence(story),

@@ -8,7 +8,6 @@ from engine import Scenario, ScenarioError  # the whole engine first: two visito
 from engine.study import LONG_PROMPT, POLICIES, cached_shares, interference
 from engine.traffic import Trace
 from ui import (
-    against,
     answering,
     interference_chart,
     parts,
@@ -23,7 +22,6 @@ from ui import (
 from ui.assumptions import machines
 from ui.controls import controls
 from ui.engine_settings import engine_settings
-from ui.gallery import to_top
 from ui.inputs import row
 from ui.runs import Answer
 from ui.session import Current, Pinned
@@ -48,12 +46,8 @@ _NOT_YET = "Follows with the studies above."
 def show(answer: Answer, scenario: Scenario, current: Current, trace: Trace | None, pinned: Pinned | None) -> None:
     """The answer, whole or first."""
     story = answer.story
-    to_top()
-    parts.told(current, scenario)
-    parts.headline(waiting_words.headline(story))
-    st.markdown(waiting_words.explanation(story))
-    if pinned is not None:
-        st.markdown(against.changed(pinned.scenario, scenario))
+    parts.begin(current, scenario)
+    parts.opening(waiting_words.headline(story), waiting_words.explanation(story), scenario, pinned)
     st.caption(machines(story, scenario))
     _controls(current)
     waiting_studies.progress(scenario, answer, trace)

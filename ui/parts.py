@@ -12,9 +12,10 @@ import streamlit as st
 from engine.outcome.story import Story
 from engine.scenario import Problem, Scenario
 from engine.scenario.presets import FIRST, preset
-from ui import charts, session
+from ui import against, charts, session
 from ui.assumptions import assumptions, footer
-from ui.session import Current
+from ui.gallery import to_top
+from ui.session import Current, Pinned
 from ui.words import plain, sentence
 
 
@@ -49,6 +50,11 @@ def beside(*two: Part) -> None:
                 chart(part.key, part.text, part.figure(), part.table)
 
 
+def horizon_s(story: Story, scenario: Scenario) -> float:
+    """Seconds that charts over time show: the scenario's, or of its longest run where it has none of its own."""
+    return scenario.run.horizon_s or float(story.summary["run"]["horizon_s"])
+
+
 def assumed(story: Story, scenario: Scenario, *more: str) -> None:
     """The end of a page: what isn't modelled, what must be known of this run, how much was simulated."""
     st.markdown("#### What this assumes")
@@ -79,11 +85,24 @@ def headline(text: str) -> None:
     st.title(text, anchor=False)
 
 
-def told(current: Current, scenario: Scenario) -> None:
-    """The story of an untouched preset; the first one's verdict is its story."""
+def begin(current: Current, scenario: Scenario) -> None:
+    """From the top, when a button asked for that; the story of an untouched preset. The first one's verdict is its
+    story."""
+    to_top()
     entry = preset(current.preset) if current.preset else None
     if entry is not None and entry.name != FIRST and entry.scenario == scenario:
         st.caption(f"**{plain(entry.title)}.** {plain(entry.story)}")
+
+
+def opening(text: str, explanation: str, scenario: Scenario, pinned: Pinned | None) -> Story | None:
+    """The verdict, what is behind it, and what was changed from A; A's story, when A is another scenario."""
+    headline(text)
+    if explanation:
+        st.markdown(explanation)
+    if pinned is None:
+        return None
+    st.markdown(against.changed(pinned.scenario, scenario))
+    return pinned.story if pinned.scenario != scenario else None
 
 
 def trouble(current: Current) -> None:

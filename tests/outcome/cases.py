@@ -14,7 +14,7 @@ from engine.outcome import Meter, Result
 from engine.scenario import Scenario
 from engine.serving import StepLog, run_fleet, run_users
 from tests.reference.model import Outcome, Request, Row, Setup, Step
-from tests.reference.scenarios import FEATURES, LinearBase, random_case
+from tests.reference.scenarios import FEATURES, has_exact_times, random_case
 from tests.reference.simulator import simulate
 from tests.serving.compare import fleet_of, requests_of, users_of
 
@@ -122,7 +122,7 @@ def case(number: int) -> Case:
     else:
         requests = [first, *([r for r in first if rng.random() < share] for share in (0.7, 0.4))]
     expected = [simulate(setup, part) for part in requests]
-    exact = isinstance(setup.base, LinearBase) and (setup.base.overhead_s * 1024) % 1 == 0
+    exact = has_exact_times(setup)
     warmup = _warmup(rng, expected, exact)
     return Case(setup, requests, expected, result_of(setup, requests, warmup), warmup, exact)
 

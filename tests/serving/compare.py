@@ -25,7 +25,10 @@ from engine.serving import (
     run_users,
 )  # fmt: skip
 from engine.traffic import Requests, Users
+from tests.reference.invariants import check
 from tests.reference.model import AdaptiveLifo, Codel, Outcome, Request, Setup, Step
+from tests.reference.scenarios import has_exact_times
+from tests.reference.simulator import simulate
 
 TIMES = {
     "arrival_s": "arrival_s",
@@ -61,6 +64,13 @@ def model_of(setup: Setup, requests: Sequence[Request] = ()) -> ReplicaModel:
         accelerators=1,
         stages=setup.stages,
     )
+
+
+def assert_equal(setup: Setup, requests: Sequence[Request], seed: int) -> None:
+    """Engine and reference give the same, and the reference keeps its own laws; ``seed`` is for the message."""
+    expected = simulate(setup, requests)
+    check(setup, requests, expected)
+    assert not differences(setup, requests, expected, has_exact_times(setup)), (seed, setup)
 
 
 def fleet_of(setup: Setup, requests: Sequence[Request] = ()) -> Fleet:

@@ -15,9 +15,9 @@ from tests.reference.coupled_scenarios import coupled_case
 from tests.reference.draws import Draws
 from tests.reference.invariants import check
 from tests.reference.model import Request, Setup
-from tests.reference.scenarios import LinearBase, random_case
+from tests.reference.scenarios import random_case
 from tests.reference.simulator import simulate
-from tests.serving.compare import differences, fleet_of, requests_of, run_engine
+from tests.serving.compare import assert_equal, fleet_of, requests_of, run_engine
 
 EXTRAS = (
     "classes", "deadlines", "ignore", "max_outstanding", "max_queued_tokens", "rate_limit", "reserve_output", "table",
@@ -43,10 +43,7 @@ def case(seed: int) -> tuple[Setup, list[Request]]:
 def compare(seed: int) -> None:
     """One random case; the reference's own laws are checked too."""
     setup, requests = case(seed)
-    expected = simulate(setup, requests)
-    check(setup, requests, expected)
-    exact = isinstance(setup.base, LinearBase) and (setup.base.overhead_s * 1024) % 1 == 0
-    assert not differences(setup, requests, expected, exact), (seed, setup)
+    assert_equal(setup, requests, seed)
 
 
 @pytest.mark.parametrize("block", range(CASES // 10))

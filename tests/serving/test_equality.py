@@ -10,10 +10,8 @@ import numpy as np
 import pytest
 
 from engine.serving import fleet
-from tests.reference.invariants import check
-from tests.reference.scenarios import FEATURES, LinearBase, random_case
-from tests.reference.simulator import simulate
-from tests.serving.compare import differences, run_engine
+from tests.reference.scenarios import FEATURES, random_case
+from tests.serving.compare import assert_equal, run_engine
 
 POLICIES = ("chunked", "prefill_first", "static")
 EXTRAS = sorted(FEATURES - {*POLICIES, "disaggregated", "split"})
@@ -31,10 +29,7 @@ def compare(seed: int) -> None:
     """One random case; the reference's own laws are checked too."""
     rng = random.Random(seed)
     setup, requests = random_case(rng, features(seed))
-    expected = simulate(setup, requests)
-    check(setup, requests, expected)
-    exact = isinstance(setup.base, LinearBase) and (setup.base.overhead_s * 1024) % 1 == 0
-    assert not differences(setup, requests, expected, exact), (seed, setup)
+    assert_equal(setup, requests, seed)
 
 
 @pytest.mark.parametrize("block", range(30))

@@ -12,11 +12,10 @@ import pytest
 
 from engine.serving import fleet, gathering
 from engine.serving.pipelined import Pipelined
-from tests.reference.invariants import check
 from tests.reference.model import Request, Setup
-from tests.reference.scenarios import LinearBase, random_case
+from tests.reference.scenarios import LinearBase, has_exact_times, random_case
 from tests.reference.simulator import simulate
-from tests.serving.compare import differences, run_engine
+from tests.serving.compare import assert_equal, differences, run_engine
 
 BUBBLES = Path(__file__).parents[1] / "truth" / "parallel_oracles.csv"
 
@@ -43,10 +42,7 @@ def compare(seed: int) -> None:
     rng = random.Random(f"pipeline {seed}")
     setup, requests = random_case(rng, {extra for extra in EXTRAS if rng.random() < 0.3})
     in_stages(setup, rng.choice([2, 3, 4]))
-    expected = simulate(setup, requests)
-    check(setup, requests, expected)
-    exact = isinstance(setup.base, LinearBase) and (setup.base.overhead_s * 1024) % 1 == 0
-    assert not differences(setup, requests, expected, exact), (seed, setup)
+    assert_equal(setup, requests, seed)
 
 
 @pytest.mark.parametrize("block", range(20))
@@ -70,7 +66,7 @@ def test_one_stage_is_an_ordinary_replica(seed: int, monkeypatch: pytest.MonkeyP
     """The same engine with one lane: to the last bit where times are sums of powers of two."""
     rng = random.Random(f"one stage {seed}")
     setup, requests = random_case(rng, {extra for extra in EXTRAS if rng.random() < 0.3})
-    exact = isinstance(setup.base, LinearBase) and (setup.base.overhead_s * 1024) % 1 == 0
+    exact = has_exact_times(setup)
     ordinary = run_engine(setup, [requests])[0].attempts
     monkeypatch.setattr(gathering, "Lockstep", Pipelined)
     pipelined = run_engine(setup, [requests])[0].attempts

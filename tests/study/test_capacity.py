@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,33 +12,10 @@ from engine.outcome import half_width
 from engine.scenario import Scenario
 from engine.study import capacity, capacity_rps, forget_capacities, remember_capacity, simulate
 from engine.traffic import Trace, read_trace
+from tests.study.mixes import PROFILE
+from tests.study.mixes import one_class as scenario
 
-PROFILE = {"overhead_s": 0.002, "weights_s": 0.010, "token_s": 0.00005, "kv_token_s": 2e-8}
-
-
-@pytest.fixture(autouse=True)
-def _nothing_remembered() -> Iterator[None]:
-    forget_capacities()
-    yield
-    forget_capacities()
-
-
-def scenario(prompt: Any, output: Any, profile: dict[str, float] | None = None, **batching: Any) -> Scenario:
-    """One class on one replica with a linear profile; lengths are constants, or a mean of lognormal ones."""
-
-    def length(value: Any) -> dict[str, Any]:
-        if isinstance(value, int):
-            return {"dist": "constant", "value": value}
-        return {"dist": "lognormal", "mean": value, "cv": 1.0, "max": int(20 * value)}
-
-    return Scenario.from_dict(
-        {
-            "traffic": {"classes": [{"prompt_tokens": length(prompt), "output_tokens": length(output)}]},
-            "performance": {"kind": "linear", **(profile or PROFILE)},
-            "batching": batching,
-            "fleet": {"replicas": 1},
-        }
-    )
+pytestmark = pytest.mark.usefixtures("nothing_remembered")
 
 
 def measured(s: Scenario, trace: Trace | None = None) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import inf
 from typing import Any
 
@@ -10,33 +9,14 @@ import pytest
 
 from engine.machine import replica_model
 from engine.scenario import Scenario
-from engine.study import capacity_rps, forget_capacities, pool_rates, remember_capacity, simulate
+from engine.study import capacity_rps, pool_rates, remember_capacity, simulate
+from tests.study.mixes import PROFILE, one_class
 
-PROFILE = {"overhead_s": 0.002, "weights_s": 0.010, "token_s": 0.00005, "kv_token_s": 2e-8}
-
-
-@pytest.fixture(autouse=True)
-def _nothing_remembered() -> Iterator[None]:
-    forget_capacities()
-    yield
-    forget_capacities()
+pytestmark = pytest.mark.usefixtures("nothing_remembered")
 
 
 def scenario(prompt: Any, output: Any, profile: dict[str, float] | None = None, **batching: Any) -> Scenario:
-    """One class, one replica in each pool with a linear profile; lengths are constants, or means of lognormal ones."""
-
-    def length(value: Any) -> dict[str, Any]:
-        if isinstance(value, int):
-            return {"dist": "constant", "value": value}
-        return {"dist": "lognormal", "mean": value, "cv": 1.0, "max": int(20 * value)}
-
-    return Scenario.from_dict(
-        {
-            "traffic": {"classes": [{"prompt_tokens": length(prompt), "output_tokens": length(output)}]},
-            "performance": {"kind": "linear", **(profile or PROFILE)},
-            "batching": {"policy": "disaggregated", **batching},
-        }
-    )
+    return one_class(prompt, output, profile, policy="disaggregated", **batching)
 
 
 def rates(s: Scenario) -> tuple[float, float]:
