@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine import Scenario, ScenarioError  # the whole engine first: two visitors at once would import it from two ends
-from engine.study import LONG_PROMPT, POLICIES, cached_shares, interference
+from engine.study import LONG_PROMPT, cached_shares, interference
 from engine.traffic import Trace
 from ui import (
     answering,
@@ -158,10 +158,11 @@ def _chunks(scenario: Scenario) -> None:
 
 def _policies(scenario: Scenario) -> None:
     st.markdown("#### How prompts and answers share the machines")
-    found = waiting_studies.policies(scenario)
-    if not found:
-        st.caption(_NOT_YET if found is None else "No answer is complete, so there is nothing to compare.")
+    compared = waiting_studies.policies(scenario)
+    if compared is None or not compared[0]:
+        st.caption(_NOT_YET if compared is None else "No answer is complete, so there is nothing to compare.")
         return
+    found, refused = compared
     parts.chart(
         "policies",
         policy_words.policies_sentence(found),
@@ -173,8 +174,7 @@ def _policies(scenario: Scenario) -> None:
             if one.policy != scenario.batching.policy:
                 words = f"Use {policy_words.NAMES[one.policy]}"
                 st.button(words, key=f"use-{one.policy}", on_click=session.change, args=(one.changes,))
-    missing = [policy for policy in POLICIES if policy not in {one.policy for one in found}]
-    st.caption(policy_words.source(found, missing))
+    st.caption(policy_words.source(found, refused))
 
 
 def _load(scenario: Scenario) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from engine.study import PolicyName, PolicyOutcome
-from ui.words import count, listed, percent, seconds
+from ui.words import count, listed, percent, plain, seconds
 
 NAMES: dict[PolicyName, str] = {
     "chunked": "in chunks",
@@ -58,8 +58,8 @@ def _kept(found: Sequence[PolicyOutcome]) -> str:
     return f"The promise is kept best by: {listed(winners)}, for {percent(best)} of requests."
 
 
-def source(found: Sequence[PolicyOutcome], missing: Sequence[PolicyName]) -> str:
-    """What was simulated, and which policies couldn't be."""
+def source(found: Sequence[PolicyOutcome], refused: Mapping[PolicyName, str]) -> str:
+    """What was simulated, and why other policies couldn't be."""
     one = found[0]
     text = (
         f"{count(one.runs, 'run')} of {seconds(one.horizon_s)} each, the same requests on the same "
@@ -68,6 +68,6 @@ def source(found: Sequence[PolicyOutcome], missing: Sequence[PolicyName]) -> str
     splits = next((other.splits for other in found if other.splits), ())
     if len(splits) > 1:
         text += f" Of {len(splits)} ways to share the replicas out to two pools the best is shown."
-    if missing:
-        text += f" Not possible with these settings: {listed([NAMES[policy] for policy in missing])}."
+    for policy, why in refused.items():
+        text += f" Without “{NAMES[policy]}”: {plain(why)}."
     return text

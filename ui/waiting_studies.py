@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from engine.scenario import Scenario
-from engine.study import POLICIES, PolicyOutcome, Read, cached_shares, chunk_sizes
+from engine.study import POLICIES, PolicyName, PolicyOutcome, Read, cached_shares, chunk_sizes
 from engine.traffic import Trace
 from ui import runs, work
 from ui.following import follow
@@ -57,12 +57,13 @@ def reads(scenario: Scenario, section: str) -> list[Read] | None:
     return [one.result for one in found if one is not None and one.result is not None and one.result.answered]
 
 
-def policies(scenario: Scenario) -> list[PolicyOutcome] | None:
-    """The policies' outcomes, those that go with this scenario; `None` until all are there."""
-    found = [known(scenario, piece) for piece in pieces(scenario)["policies"]]
-    if any(one is None for one in found):
+def policies(scenario: Scenario) -> tuple[list[PolicyOutcome], dict[PolicyName, str]] | None:
+    """The policies' outcomes, and why the others don't go with this scenario; `None` until all are there."""
+    if any(known(scenario, piece) is None for piece in pieces(scenario)["policies"]):
         return None
-    return [one.result for one in found if one is not None and one.result is not None and one.result.answered]
+    found = {policy: result(scenario, f"policies {policy}") for policy in POLICIES}
+    outcomes = [one for one in found.values() if isinstance(one, PolicyOutcome) and one.answered]
+    return outcomes, {policy: one for policy, one in found.items() if isinstance(one, str)}
 
 
 def go_on(scenario: Scenario, each_rps: float | None, trace: Trace | None) -> int:

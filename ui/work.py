@@ -120,12 +120,12 @@ def chunked(scenario: Scenario, tokens: int, trace: Trace | None = None) -> Read
     return with_chunks(scenario, tokens, trace)
 
 
-def under_policy(scenario: Scenario, policy: PolicyName, trace: Trace | None = None) -> PolicyOutcome | None:
-    """Another batching policy; `None` where it doesn't go with the scenario's other settings. Raises `TraceError`."""
+def under_policy(scenario: Scenario, policy: PolicyName, trace: Trace | None = None) -> PolicyOutcome | str:
+    """Another batching policy, or why it doesn't go with the scenario's other settings. Raises `TraceError`."""
     try:
         return policy_outcome(scenario, policy, trace)
-    except ScenarioError:
-        return None
+    except ScenarioError as error:
+        return str(error.problems[0])
 
 
 def cached(scenario: Scenario, share: float) -> Read:

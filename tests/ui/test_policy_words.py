@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.study import Figure, PolicyOutcome, Split
+from engine.study import Figure, PolicyName, PolicyOutcome, Split
 from ui.policy_words import policies_sentence, source
 from ui.reading_charts import policies_figure
 from ui.words import NBSP
@@ -55,10 +55,11 @@ def test_one_policy_for_both() -> None:
 
 
 def test_what_was_simulated() -> None:
-    text = source([CHUNKED, POOLS], ["static"]).replace(NBSP, " ")
+    refused: dict[PolicyName, str] = {"static": "fleet.routing.policy: is not available yet; use random"}
+    text = source([CHUNKED, POOLS], refused).replace(NBSP, " ").replace("\\", "")
     assert text.startswith("8 runs of 10 min each, the same requests on the same 8 accelerators.")
     assert "Of 2 ways to share the replicas out to two pools the best is shown." in text
-    assert text.endswith("Not possible with these settings: in groups.")
+    assert text.endswith("Without “in groups”: fleet.routing.policy: is not available yet; use random.")
 
 
 def test_the_figure_has_a_place_for_every_policy() -> None:

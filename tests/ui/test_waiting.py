@@ -108,7 +108,7 @@ def test_pipelines_are_studied_but_not_taken_apart() -> None:
         "half of every",
     ):
         assert words in shown
-    assert any("Not possible with these settings: prompts first" in text for text in app.caption.values)
+    assert any("Without “prompts first”: " in text for text in app.caption.values)
 
 
 def test_nothing_arrives() -> None:
