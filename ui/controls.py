@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from engine.catalog import accelerators, models
+from engine.machine import accelerators_of
 from engine.scenario import Scenario, describe
 from ui.control import Control, Value, help_of, number, stops, with_value
 from ui.promise_settings import terms
@@ -180,13 +181,18 @@ def _accelerators() -> tuple[str, ...]:
 
 
 def _chips(base: Scenario) -> Control:
-    info, now, stages = describe("parallelism.tp"), base.parallelism.tp, base.parallelism.pp
+    """How many share a layer: by tensor parallel, with its experts' spread, or with every chip's attention its own."""
+    p = base.parallelism
+    now = max(p.tp, p.ep)
+    groups = accelerators_of(base) // now
+    split = {"parallelism.tp": p.tp, "parallelism.ep": p.ep}
+    paths = [path for path, ways in split.items() if ways > 1] or ["parallelism.tp"]
     return Control(
         key="parallelism.tp",
         kind="choice",
         label="Per replica",
-        help=help_of(info),
+        help=help_of(describe("parallelism.tp")),
         value=now,
-        changes=lambda new: {"parallelism.tp": new},
-        choices={many: f"{many * stages} chip{'s' if many * stages > 1 else ''}" for many in sorted({*_CHIPS, now})},
+        changes=lambda new: dict.fromkeys(paths, new),
+        choices={many: f"{many * groups} chip{'s' if many * groups > 1 else ''}" for many in sorted({*_CHIPS, now})},
     )

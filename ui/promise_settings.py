@@ -41,7 +41,7 @@ def terms(base: Scenario) -> dict[str, Control]:
 
 def _choice(path: str, value: str, words: dict[str, str]) -> Control:
     info = describe(path)
-    choices = {c.value: words[c.value] for c in info.choices if c.available or c.value == value}
+    choices = {c.value: words[c.value] for c in info.choices}
     return Control(path, "choice", info.label, info.help, value, lambda new: {path: new}, choices=choices)
 
 

@@ -29,7 +29,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "batching.disaggregated.transfer_gbps",
         "batching.disaggregated.transfer_latency_s",
     ),
-    "Layout": ("parallelism.pp",),
+    "Layout": ("parallelism.pp", "parallelism.cp", "parallelism.ep", "parallelism.sp"),
     "Memory": (
         "batching.gpu_memory_utilization",
         "batching.kv_policy",
@@ -102,7 +102,7 @@ _STEPS = ((100_000.0, 10_000.0), (1_000.0, 256.0), (100.0, 16.0), (10.0, 1.0))
 
 def settings(base: Scenario) -> dict[str, Control]:
     """The controls by key, in the order of the groups."""
-    paths = [path for group in GROUPS.values() for path in group if describe(path).available]
+    paths = [path for group in GROUPS.values() for path in group]
     if base.traffic.process in ("trace", "closed"):  # which say themselves what comes when
         paths.remove(FAN_OUT)
     paths += ARRIVALS.get(base.traffic.process, ())
@@ -129,7 +129,7 @@ def _choice(info: ParamInfo, value: str) -> Control:
         help=_words(info) + info.help,
         value=value,
         changes=lambda new: {info.path: new},
-        choices={c.value: f"{c.value}: {c.word}" for c in info.choices if c.available or c.value == value},
+        choices={c.value: f"{c.value}: {c.word}" for c in info.choices},
     )
 
 

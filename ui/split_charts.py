@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from engine.study import Layout, LayoutOutcome
-from ui.charts import BLUE, GREEN, ORANGE, TEXT, axis_title, f32, nice_top
+from ui.charts import BLUE, GREEN, ORANGE, PURPLE, TEXT, axis_title, f32, nice_top
 from ui.split_words import short
 from ui.words import NBSP
 
@@ -17,6 +17,7 @@ _KINDS = (
     ("copies", BLUE, "square"),
     ("tensor", GREEN, "circle"),
     ("context", ORANGE, "diamond"),
+    ("experts", PURPLE, "triangle-up"),
 )
 """How a copy is split, its colour, and a marker as a second code; tensor and context together count as context."""
 _ROOM = 1.15
@@ -24,6 +25,8 @@ _ROOM = 1.15
 
 def kind(layout: Layout) -> str:
     """What a copy is split by."""
+    if layout.ep > 1:
+        return "experts"
     return "context" if layout.cp > 1 else "tensor" if layout.tp > 1 else "copies"
 
 

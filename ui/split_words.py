@@ -19,8 +19,8 @@ from engine.study import Layout, LayoutOutcome, Pressure, Recommendation
 from ui.words import SHORT, count, digits, percent, plain, seconds, sentence
 
 MEANINGS = (
-    "**Operators divided between machines:** one does attention, another the feed-forward part; the whole input passes "
-    "between them in every layer. Not simulated here.",
+    "**Operators divided between machines** (`sp: operators`): `tp` chips do attention, as many the feed-forward "
+    "parts; the whole input passes between them twice in every layer. Room for more KV, no more speed.",
     "**Activations sharded inside tensor parallel** (`sp: megatron`): norms and residuals by token. Saves activation "
     "memory; reduce-scatter and all-gather send what two all-reduces would.",
     "**Shards of the sequence swapped for heads** (`sp: ulysses`, over `cp` chips): all-to-all before and after "
@@ -39,8 +39,8 @@ def name(layout: Layout) -> str:
 
 
 def ways(layout: Layout) -> str:
-    """How a copy is split: "TP4·CP2"."""
-    sizes = (("TP", layout.tp), ("PP", layout.pp), ("CP", layout.cp))
+    """How a copy is split: "TP4·CP2"; experts over chips with attention of their own: "EP8"."""
+    sizes = (("TP", layout.tp), ("PP", layout.pp), ("CP", layout.cp), ("EP", layout.ep))
     return "·".join(f"{what}{size}" for what, size in sizes if size > 1)
 
 
@@ -155,6 +155,7 @@ def sent_table(scenario: Scenario, devices: int) -> pd.DataFrame:
         ("sharded activations (SP megatron)", "activations", layers * megatron_bytes(shape, tokens, devices)),
         ("context in a ring (CP)", "prompt, KV by tokens", layers * ring_attention_bytes(shape, tokens, devices)),
         ("context by heads (SP ulysses)", "prompt, KV by heads", layers * ulysses_bytes(shape, tokens, devices)),
+        ("operators (SP operators)", "weights by operator", 2 * layers * stage_boundary_bytes(shape, tokens)),
         ("pipeline (PP)", "weights, KV by layers", stage_boundary_bytes(shape, tokens)),
         ("copies", "requests", 0.0),
     )

@@ -102,7 +102,7 @@ def _verdict(scenario: Scenario, tried: tuple[Layout, ...], found: list[LayoutOu
 
 def _chart(scenario: Scenario, found: list[LayoutOutcome]) -> None:
     p = scenario.parallelism
-    now = Layout(p.tp, p.pp, p.cp, scenario.fleet.replicas)
+    now = Layout(p.tp, p.pp, p.cp, scenario.fleet.replicas, ep=p.ep) if p.sp == "none" else None
     best = frontier(found)
     parts.chart(
         "layouts",
@@ -130,6 +130,8 @@ def _rest(scenario: Scenario, tried: tuple[Layout, ...]) -> None:
         "copies of each layout; **tokens a chip** is what saturated copies write. Two runs each, the same "
         "requests, no autoscaler.\n"
         "- **A context split over chips** reads prompts in parallel and shares out KV; decoding is no faster.\n"
+        "- **Experts** (EP) are spread over chips that each attend to their own requests (data-parallel attention). "
+        "Over the chips of tensor parallel they are as fast as slices, so that isn't listed apart.\n"
         "- **A pipeline** is no faster for one request either: it gains by having a batch in every stage at a time. "
         "Its seats are shared out to them."
     )

@@ -10,7 +10,7 @@ from engine.machine.calibration import (
 from engine.machine.confidence import StepTimeError, step_time_error
 from engine.machine.constants import Constants, class_of, engines, family_of
 from engine.machine.context import typical_lengths
-from engine.machine.deployment import Deployment, deployment, resolve_accelerator, resolve_model
+from engine.machine.deployment import Deployment, accelerators_of, deployment, resolve_accelerator, resolve_model
 from engine.machine.evidence import Evidence, held_out_table, replica_evidence
 from engine.machine.exchange import megatron_bytes, ring_attention_bytes, stage_boundary_bytes, ulysses_bytes
 from engine.machine.memory import Memory
@@ -18,7 +18,6 @@ from engine.machine.parallel import split_sizes, tensor_problems
 from engine.machine.published import Off, Published, how_far_off, published
 from engine.machine.replica import (
     ReplicaModel,
-    accelerators_of,
     constants,
     device_memory,
     hourly_price,

@@ -22,12 +22,14 @@ _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight"
 def does_not_fit(d: Deployment, c: Constants) -> Problem:
     """The problem of a deployment whose memory leaves no room for KV, in words."""
     m = memory(d, c)
-    total, offer = weight_bytes(d.model, d.weight_dtype).total, d.tp * d.pp * m.usable
+    many = d.accelerators // d.cp
+    total, offer = weight_bytes(d.model, d.weight_dtype).total, many * m.usable
     close = 0.9 < total / offer < 1.1
     reason = f"at {bits(d.weight_dtype)} bit needs {_gb(total, close)} for its weights"
     if m.weights < m.usable:
         reason += f" and {_gb(m.activations + m.runtime, True)} on each chip for activations and runtime"
-    many = d.tp * d.pp
+    if d.sp == "operators":
+        reason += f", {_gb(m.weights, True)} of them on each chip of one of its two groups"
     count = _NUMBERS[many] if many < len(_NUMBERS) else str(many)
     chips = f"{count} {d.accelerator.memory_gib:g} GB chip{'s' if many > 1 else ''} ({d.accelerator.name})"
     options = list(_suggestions(d, c)) or list(_elsewhere(d, c))

@@ -16,7 +16,7 @@ from engine.catalog import (
     model_from_columns,
 )
 from engine.machine.context import typical_context
-from engine.machine.parallel import context_problems, tensor_problems
+from engine.machine.parallel import context_problems, expert_problems, operator_problems, tensor_problems
 from engine.machine.stages import stage_problems
 from engine.scenario import Problem, Scenario, ScenarioError
 
@@ -28,10 +28,10 @@ class Deployment:
     """One replica's model, formats, devices and limits, as far as memory and step time depend on them.
 
     `step_tokens`: most tokens in a step; `budgeted`: it is the token budget, which can be lowered. `context_tokens`: a
-    typical request's context, None when not known. `ep` > 1: whole experts are spread over the group instead of a
-    slice of each. `attention_dp`: each device attends to its own requests, with all of attention's weights. `pp`:
-    stages of a pipeline, each of `tp` devices; `cp`: devices over which a context is split; `sp`: none, megatron,
-    ulysses or operators.
+    typical request's context, None when not known. `tp`: devices that share every layer. `ep` > 1: whole experts are
+    spread over them instead of a slice of each. `attention_dp`: each of them attends to its own requests, with all of
+    attention's weights. `pp`: stages of a pipeline, each of `tp` devices; `cp`: devices over which a context is split;
+    `sp`: none, megatron, ulysses, or operators: `tp` devices for attention and as many for the feed-forward parts.
     """
 
     model: Model
@@ -53,7 +53,7 @@ class Deployment:
     @property
     def accelerators(self) -> int:
         """Accelerators of one replica."""
-        return self.tp * self.pp * self.cp
+        return self.tp * self.pp * self.cp * (2 if self.sp == "operators" else 1)
 
     @property
     def windowed(self) -> bool:
@@ -70,6 +70,8 @@ def deployment(s: Scenario, step_tokens: int) -> Deployment:
         *tensor_problems(chosen, device, p.tp),
         *context_problems(chosen, device, p.tp, p.cp, p.sp),
         *stage_problems(chosen, p.pp),
+        *expert_problems(chosen, device, p),
+        *operator_problems(p),
         *_missing_facts(device),
         *_too_long(s, chosen),
     ]
@@ -80,8 +82,8 @@ def deployment(s: Scenario, step_tokens: int) -> Deployment:
         accelerator=device,
         weight_dtype=s.model.weight_dtype,
         kv_dtype=s.model.kv_dtype,
-        tp=s.parallelism.tp,
-        pp=s.parallelism.pp,
+        tp=max(p.tp, p.ep),
+        pp=p.pp,
         gpu_memory_utilization=s.batching.gpu_memory_utilization,
         max_num_seqs=s.batching.max_num_seqs,
         step_tokens=step_tokens,
@@ -89,7 +91,15 @@ def deployment(s: Scenario, step_tokens: int) -> Deployment:
         budgeted=s.batching.policy == "chunked",
         cp=p.cp,
         sp=p.sp,
+        ep=p.ep,
+        attention_dp=p.ep > p.tp,
     )
+
+
+def accelerators_of(s: Scenario) -> int:
+    """Accelerators of one replica."""
+    p = s.parallelism
+    return max(p.tp, p.ep) * p.pp * p.cp * (2 if p.sp == "operators" else 1)
 
 
 def resolve_model(s: Scenario) -> Model:

@@ -5,7 +5,7 @@ All figures are bytes on one accelerator (the fullest), unless they say otherwis
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.catalog import kv_bytes_per_token, parameters, weight_bytes
 from engine.machine.constants import Constants
@@ -49,7 +49,14 @@ class Memory:
 
 
 def memory(d: Deployment, c: Constants) -> Memory:
-    """The memory of one accelerator of a deployment; of a pipeline, of the stage with room for the fewest tokens."""
+    """The memory of one accelerator of a deployment; of a pipeline, of the stage with room for the fewest tokens.
+
+    With operators divided between devices, of one that does attention and holds KV, unless what the others hold of the
+    feed-forward parts is too large for them.
+    """
+    if d.sp == "operators":
+        attention, feed_forward = _divided(d, c)
+        return attention if feed_forward.kv >= 0 else feed_forward
     each = (_stage_memory(d, c, stage) for stage in stages(d.model, d.pp))
     return min(each, key=lambda one: one.kv / one.kv_per_token)
 
@@ -66,6 +73,16 @@ def _stage_memory(d: Deployment, c: Constants, stage: Stage) -> Memory:
         runtime=runtime_bytes(d, c),
         kv_per_token=shared / kv_holders(d),
     )
+
+
+def _divided(d: Deployment, c: Constants) -> tuple[Memory, Memory]:
+    """Memory of a device that does attention (with embedding, norms and head), and of one that does the rest."""
+    (whole,) = stages(d.model, 1)
+    both = _stage_memory(d, c, whole)
+    sizes = weight_bytes(d.model, d.weight_dtype)
+    rest = sizes.router + (sizes.dense_mlp + sizes.experts + sizes.shared_experts) / d.tp
+    without_sampler = activation_bytes(d, c, sampling=False)
+    return replace(both, weights=both.weights - rest), replace(both, weights=rest, activations=without_sampler)
 
 
 def kv_holders(d: Deployment) -> int:
@@ -94,7 +111,14 @@ def weights_per_accelerator(d: Deployment) -> float:
 def _stage_weights(d: Deployment, stage: Stage) -> float:
     sizes = stage.of(d.model, weight_bytes(d.model, d.weight_dtype))
     copied = sizes.router + sizes.norms + _copied_attention(d) * (stage.layers / d.model.layers)
-    return (sizes.total - copied) / d.tp + copied
+    return (sizes.total - copied) / d.tp + copied + _more_experts(d, sizes.experts)
+
+
+def _more_experts(d: Deployment, experts: float) -> float:
+    """Bytes by which whole experts on the device with the most of them exceed its share of all `experts` bytes."""
+    if d.model.moe is None or d.model.moe.experts % d.ep == 0:
+        return 0.0
+    return experts / d.tp * (-(-d.model.moe.experts // d.ep) * d.ep / d.model.moe.experts - 1)
 
 
 def _copied_attention(d: Deployment) -> float:

@@ -34,10 +34,28 @@ def deployment_notes(d: Deployment, held: Memory, kv_capacity_tokens: int | None
         )
     if d.sp == "megatron":
         yield "Activations are sharded inside tensor parallel: room for more KV; as much is sent, in as much time."
+    if d.ep > 1:
+        yield _experts_note(d)
+    if d.sp == "operators":
+        each = "One device does" if d.tp == 1 else f"{d.tp} devices do"
+        yield (
+            f"{each} attention, as many the feed-forward parts; the whole input passes between them twice in every "
+            "layer. One batch at a time: while one group works the other waits."
+        )
     if d.pp > 1:
         yield _pipeline_note(d)
     if d.model.sliding_layers and d.model.sliding_window is not None:
         yield _window_note(d, d.model.sliding_window)
+
+
+def _experts_note(d: Deployment) -> str:
+    said = f"Whole experts are spread over {d.ep} devices"
+    if not d.attention_dp:
+        return f"{said}, which share attention: as fast as slices of every expert in published measurements."
+    return (
+        f"{said}, each of which attends to its own requests, with all of attention's weights; seats and tokens a step "
+        "are those of all together, dealt out evenly."
+    )
 
 
 def _pipeline_note(d: Deployment) -> str:

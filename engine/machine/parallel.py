@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.catalog import Accelerator, Model
-from engine.scenario import Problem
+from engine.scenario import Parallelism, Problem
 
 _PCIE_DEVICES = 8  # cards that one host usually takes
-_TP, _CP, _SP = "parallelism.tp", "parallelism.cp", "parallelism.sp"
+_TP, _CP, _SP, _EP = (f"parallelism.{name}" for name in ("tp", "cp", "sp", "ep"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,45 @@ def context_problems(model: Model, accelerator: Accelerator, tp: int, cp: int, s
         remedy = f"give {_TP} above 1, or none"
         problems.append(Problem(_SP, '"megatron"', f"shards activations over {_TP} devices: there is one", remedy))
     return problems
+
+
+def expert_problems(model: Model, accelerator: Accelerator, p: Parallelism) -> list[Problem]:
+    """Why experts can't be spread over `p.ep` devices, in words; empty when they can.
+
+    They are spread over the devices of tensor parallel, which then share attention, or, with `p.tp` 1, over devices
+    each of which attends to its own requests.
+    """
+    if p.ep == 1:
+        return []
+
+    def problem(reason: str, remedy: str) -> list[Problem]:
+        return [Problem(_EP, str(p.ep), reason, remedy)]
+
+    if model.moe is None:
+        return problem(f"spreads experts, and {model.name} has none", "give 1")
+    if p.ep > model.moe.experts:
+        return problem(f"is more than {model.name} has experts, {model.moe.experts}", "give fewer")
+    if p.ep == p.tp:
+        return []
+    if p.tp > 1:
+        reason = f"is neither 1 nor {_TP}, {p.tp}: experts are spread over the devices that share attention"
+        return problem(reason, f"give {p.tp}, or {_TP} 1: then every device attends to its own requests")
+    if link(accelerator, p.ep) is None:
+        most = _most_devices(accelerator)
+        return problem(f"is beyond the {most} {accelerator.name} that a fast link joins", f"give at most {most}")
+    if p.pp > 1 or p.cp > 1:
+        other = "parallelism.pp" if p.pp > 1 else _CP
+        reason = f"with {_TP} 1 has every device attend to its own requests, which doesn't go with {other}"
+        return problem(reason, f"give {_TP} {p.ep}, or {other} 1")
+    return []
+
+
+def operator_problems(p: Parallelism) -> list[Problem]:
+    """Why attention and feed-forward parts can't lie on devices of their own, in words; empty when they can."""
+    others = {"parallelism.pp": p.pp, _CP: p.cp, _EP: p.ep}
+    also = [f"{name} {ways}" for name, ways in others.items() if p.sp == "operators" and ways > 1]
+    reason = f"divides every layer between two groups of {_TP} devices, which isn't known to go with {', '.join(also)}"
+    return [Problem(_SP, '"operators"', reason, "give none, or 1 there")] if also else []
 
 
 def _kv_heads_split(model: Model, tp: int) -> bool:

@@ -11,7 +11,7 @@ from engine.catalog import kv_bytes_per_token, price, weight_bytes
 from engine.machine.advice import does_not_fit
 from engine.machine.constants import Constants, constants_for, override
 from engine.machine.context import typical_context
-from engine.machine.deployment import Deployment, deployment, resolve_accelerator, resolve_model
+from engine.machine.deployment import Deployment, accelerators_of, deployment, resolve_accelerator, resolve_model
 from engine.machine.linear import linear_terms
 from engine.machine.memory import Memory, memory
 from engine.machine.notes import deployment_notes
@@ -101,18 +101,13 @@ def constants(s: Scenario, d: Deployment) -> Constants:
 
 
 def _shipped_constants(d: Deployment, engine: str) -> Constants:
-    joined = joining_link(d.accelerator, d.tp * d.cp, d.pp)
+    joined = joining_link(d.accelerator, d.tp * d.cp, 2 if d.sp == "operators" else d.pp)
     return constants_for(d.model, d.accelerator, d.weight_dtype, engine, joined is not None and joined.pcie)
 
 
 def device_memory(d: Deployment, engine: str = "vllm") -> Memory:
     """Memory of one of a deployment's accelerators, whether or not the model fits."""
     return memory(d, _shipped_constants(d, engine))
-
-
-def accelerators_of(s: Scenario) -> int:
-    """Accelerators of one replica."""
-    return s.parallelism.tp * s.parallelism.pp * s.parallelism.cp
 
 
 def hourly_price(s: Scenario) -> tuple[float | None, str]:

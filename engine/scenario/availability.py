@@ -1,41 +1,18 @@
-"""What can be set already, and what can't yet.
+"""Settings that don't go together yet.
 
-One line a setting whose behaviour isn't built: a scenario that sets it is refused, never simulated without it. When
-the behaviour lands, delete the line.
+One rule a combination whose behaviour isn't built: a scenario that has it is refused, never simulated without a part
+of it. When the behaviour lands, delete the rule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from engine.scenario.errors import Problem, show
 
 if TYPE_CHECKING:
     from engine.scenario.schema.document import Document
-
-
-@dataclass(frozen=True, slots=True)
-class NotYet:
-    """A setting that isn't built: `path` ("N" for any list number), which `values` (None: all but the default).
-
-    A path of a whole section stands for all that is under it.
-    """
-
-    path: str
-    instead: str
-    values: frozenset[str] | None = None
-
-
-def _line(path: str, instead: str, *values: str) -> NotYet:
-    return NotYet(path, instead, frozenset(values) or None)
-
-
-NOT_YET: tuple[NotYet, ...] = (
-    _line("parallelism.sp", "use none, megatron or ulysses", "operators"),
-    _line("parallelism.ep", "use 1, and a larger tp"),
-)
 
 
 def _users_of_a_coupled_fleet(scenario: Document) -> Iterator[Problem]:
@@ -137,60 +114,14 @@ NOT_YET_TOGETHER: tuple[Callable[[Document], Iterator[Problem]], ...] = (
 )
 
 
-def problems(scenario: Document, default: Document) -> Iterator[Problem]:
-    """One problem a line of the table that the scenario touches."""
-    for line in NOT_YET:
-        for path, value, usual in _pairs(scenario, default, line.path):
-            if value in line.values if line.values is not None else value != usual:
-                where, found = _first_difference(path, value, usual)
-                yield _problem(where, found, line.instead)
-                break
+def problems(scenario: Document) -> Iterator[Problem]:
+    """One problem a setting that doesn't go with the others yet."""
     for rule in NOT_YET_TOGETHER:
         yield from rule(scenario)
 
 
-def built(path: str) -> bool:
-    """Whether a leaf can have anything but its default already (`path` with "N" for list numbers)."""
-    return not any(line.values is None and f"{path}.".startswith(f"{line.path}.") for line in NOT_YET)
-
-
-def available(path: str, value: Any, default: Any) -> bool:
-    """Whether a value of a leaf can be used already (`path` with "N" for list numbers)."""
-    return value == default or not any(
-        f"{path}.".startswith(f"{line.path}.") and (line.values is None or value in line.values) for line in NOT_YET
-    )
-
-
 def _problem(field: str, value: Any, instead: str) -> Problem:
     return Problem(field, show(_plain(value)), "is not available yet", instead)
-
-
-def _pairs(scenario: Document, default: Document, path: str) -> Iterator[tuple[str, Any, Any]]:
-    """(path, value, default value), once for each item where the path runs through a list."""
-    before, _, after = path.partition(".N.")
-    value, usual = _reach(scenario, before), _reach(default, before)
-    if not after:
-        yield path, value, usual
-        return
-    for index, entry in enumerate(value):
-        yield f"{before}.{index}.{after}", _reach(entry, after), _reach(type(entry)(), after)
-
-
-def _reach(section: Any, path: str) -> Any:
-    for key in path.split("."):
-        section = getattr(section, key)
-    return section
-
-
-def _first_difference(path: str, value: Any, usual: Any) -> tuple[str, Any]:
-    """The first leaf, in the document's order, at which a section differs from its default."""
-    fields = getattr(type(value), "model_fields", None)
-    if fields and type(value) is type(usual):
-        for name in fields:
-            mine, theirs = getattr(value, name), getattr(usual, name)
-            if mine != theirs:
-                return _first_difference(f"{path}.{name}", mine, theirs)
-    return path, value
 
 
 def _plain(value: Any) -> Any:

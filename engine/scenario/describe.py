@@ -13,7 +13,6 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from engine.scenario import anatomy
-from engine.scenario.availability import available, built
 from engine.scenario.errors import ScenarioError, sentence
 from engine.scenario.fields import Section, Table
 from engine.scenario.jsontext import plain
@@ -28,7 +27,6 @@ class Choice:
 
     value: str
     word: str
-    available: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +38,7 @@ class ParamInfo:
     number, both accepted. step: of a widget (None: steps by ratio). usual: the range a slider spans. log: whether a
     slider steps by ratio. flag: the engine's name. null: what null stands for (None: null is refused). default: plain
     JSON value. shortest, longest: characters of a text, items of a list. headings: labels of the sections around it,
-    outermost first. kind: the tag of the object that has this key ("" when every object has it). available: whether
-    it can be set yet at all.
+    outermost first. kind: the tag of the object that has this key ("" when every object has it).
     """
 
     path: str
@@ -63,7 +60,6 @@ class ParamInfo:
     longest: int | None
     headings: tuple[str, ...]
     kind: str
-    available: bool
 
     @property
     def accepted(self) -> str:
@@ -151,9 +147,7 @@ def _field(info: FieldInfo, path: str, headings: tuple[str, ...], kind: str) -> 
     if node.kind == "union":
         yield _tag(own, path, node, inside)
     for name, section in node.sections.items():
-        found = _section(section, path, inside, name or kind)
-        usable = not name or available(f"{path}.{anatomy.tag_key(section)}", name, anatomy.tag_of(_first(node)))
-        yield from found if usable else (replace(info, available=False) for info in found)
+        yield from _section(section, path, inside, name or kind)
 
 
 def _items(own: ParamInfo, path: str, part: Any, headings: tuple[str, ...]) -> Iterator[ParamInfo]:
@@ -181,7 +175,7 @@ def _tag(own: ParamInfo, path: str, node: anatomy.Node, headings: tuple[str, ...
     default = own.default[key]
     words = {name: anatomy.keys(section)[key].title or "" for name, section in node.sections.items()}
     where = f"{path}.{key}"
-    choices = tuple(Choice(name, word, available(where, name, default)) for name, word in words.items())
+    choices = tuple(Choice(name, word) for name, word in words.items())
     return replace(own, path=where, form="choice", default=default, choices=choices, headings=headings, null=None)
 
 
@@ -208,12 +202,11 @@ def _info(
         flag=notes.get("flag"),
         null=notes.get("null"),
         default=default,
-        choices=tuple(Choice(value, word, available(path, value, default)) for value, word in words.items()),
+        choices=tuple(Choice(value, word) for value, word in words.items()),
         shortest=limits[MinLen].min_length if MinLen in limits else None,
         longest=limits[MaxLen].max_length if MaxLen in limits else None,
         headings=headings,
         kind=kind,
-        available=built(path),
     )
 
 
@@ -229,7 +222,7 @@ def _form(node: anatomy.Node) -> Form:
 
 
 def _accepted(info: ParamInfo) -> str:
-    choices = [choice.value for choice in info.choices if choice.available]
+    choices = [choice.value for choice in info.choices]
     match info.form:
         case "integer" | "number":
             what = "a whole number" if info.form == "integer" else "a number"

@@ -119,7 +119,7 @@ def _choice(path: str, holder: type[Section], value: Any, info: ParamInfo) -> Pr
         key = anatomy.tag_key(first)
         path, value = f"{path}.{key}", value[key]
         info = describe(path)
-    values = [choice.value for choice in info.choices if choice.available]
+    values = [choice.value for choice in info.choices]
     close = difflib.get_close_matches(value, values, 1, 0.6) if isinstance(value, str) else []
     guess = f"did you mean {close[0]}? " if close else ""
     return Problem(path, show(value), "is not one of the choices", f"{guess}give {info.accepted}")

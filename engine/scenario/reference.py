@@ -53,12 +53,11 @@ def _default(info: ParamInfo) -> str:
 
 
 def _accepted(info: ParamInfo) -> str:
-    wait = "" if info.available else " *(not yet)*"
     if info.choices:
-        return "; ".join(f"`{c.value}` {c.word}{'' if c.available else ' *(not yet)*'}" for c in info.choices)
+        return "; ".join(f"`{c.value}` {c.word}" for c in info.choices)
     if info.form in ("integer", "number"):
-        return f"{figure(info.low)} to {figure(info.high)}{', or null' if info.null else ''}{wait}"
-    return info.accepted + wait
+        return f"{figure(info.low)} to {figure(info.high)}{', or null' if info.null else ''}"
+    return info.accepted
 
 
 def _code(flag: str | None) -> str:

@@ -1,4 +1,5 @@
-"""Ways of using so many accelerators for one model: copies, tensor, pipeline and context parallel, and what each does.
+"""Ways of using so many accelerators for one model: copies, tensor, pipeline, context and expert parallel, and what
+each does.
 
 Every layout serves the same requests. Its users' pace is measured under the scenario's own traffic, what its machines
 could give at most is the engine's saturated measure; the one is what is felt, the other what is paid for.
@@ -7,7 +8,7 @@ could give at most is the engine's saturated measure; the one is what is felt, t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from engine.machine import accelerators_of, replica_model, resolve_model, typical_lengths
@@ -28,24 +29,26 @@ too slowly. none: they keep the promise."""
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """`replicas` copies, each over `tp` x `pp` x `cp` accelerators. `problem`: why it can't be used, if it can't."""
+    """`replicas` copies, each over `tp` x `pp` x `cp` accelerators, or with `tp` 1 over `ep`, which hold the experts
+    together and attend each to their own requests. `problem`: why it can't be used, if it can't."""
 
     tp: int
     pp: int
     cp: int
     replicas: int
     problem: Problem | None = None
+    ep: int = 1
 
     @property
     def chips(self) -> int:
         """Accelerators of a copy."""
-        return self.tp * self.pp * self.cp
+        return max(self.tp, self.ep) * self.pp * self.cp
 
     @property
     def changes(self) -> dict[str, Any]:
-        """What `Scenario.replace` takes to use it."""
-        sizes = {"parallelism.tp": self.tp, "parallelism.pp": self.pp, "parallelism.cp": self.cp}
-        return sizes | {"fleet.replicas": self.replicas}
+        """What `Scenario.replace` takes to use it; without sequence parallel, which would be a choice of its own."""
+        sizes = {f"parallelism.{name}": getattr(self, name) for name in ("tp", "pp", "cp", "ep")}
+        return sizes | {"parallelism.sp": "none", "fleet.replicas": self.replicas}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,8 @@ def layouts(s: Scenario, accelerators: int) -> tuple[Layout, ...]:
         for cp in _divisors(accelerators // (tp * pp))
         if pp == 1 or cp == 1
     ]
+    if resolve_model(s).moe is not None:
+        shapes += [Layout(1, 1, 1, accelerators // ep, ep=ep) for ep in _divisors(accelerators) if ep > 1]
     shapes.sort(key=lambda one: (-one.replicas, one.pp, one.cp))
     return tuple(_checked(s, shape) for shape in shapes)
 
@@ -96,15 +101,15 @@ def _checked(s: Scenario, shape: Layout) -> Layout:
     layers = resolve_model(s).layers
     if shape.pp > layers:
         problem = Problem("parallelism.pp", str(shape.pp), f"stages are more than the {layers} layers", "give fewer")
-        return Layout(shape.tp, shape.pp, shape.cp, shape.replicas, problem)
+        return replace(shape, problem=problem)
     if shape.pp > MOST_STAGES:
         reason = f"stages are more than the {MOST_STAGES} that are compared here, for the time that it takes"
         problem = Problem("parallelism.pp", str(shape.pp), reason, "give fewer")
-        return Layout(shape.tp, shape.pp, shape.cp, shape.replicas, problem)
+        return replace(shape, problem=problem)
     try:
         replica_model(s.replace(shape.changes))
     except ScenarioError as error:
-        return Layout(shape.tp, shape.pp, shape.cp, shape.replicas, error.problems[0])
+        return replace(shape, problem=error.problems[0])
     return shape
 
 

@@ -42,8 +42,6 @@ def _section(draw: st.DrawFn, section: type[Section], path: str, kind: str) -> d
 
 def _value(annotation: Any, path: str, kind: str) -> st.SearchStrategy[Any]:
     info, inner = describe(path, kind), node(annotation)
-    if not info.available:
-        return st.just(info.default)
     if inner.kind == "list" and info.form == "list":
         return _items(inner.parts[0], path, info)
     if inner.kind in ("section", "union"):
@@ -56,13 +54,7 @@ def _value(annotation: Any, path: str, kind: str) -> st.SearchStrategy[Any]:
 
 
 def _object(sections: Any, path: str) -> st.SearchStrategy[Any]:
-    usable = {name: section for name, section in sections.items() if not name or _usable(section, path, name)}
-    return st.sampled_from(sorted(usable)).flatmap(lambda name: _section(usable[name], path, name))
-
-
-def _usable(section: type[Section], path: str, name: str) -> bool:
-    choices = describe(f"{path}.{tag_key(section)}").choices
-    return next(choice.available for choice in choices if choice.value == name)
+    return st.sampled_from(sorted(sections)).flatmap(lambda name: _section(sections[name], path, name))
 
 
 def _items(part: Any, path: str, info: ParamInfo) -> st.SearchStrategy[list[Any]]:
@@ -77,7 +69,7 @@ def _items(part: Any, path: str, info: ParamInfo) -> st.SearchStrategy[list[Any]
 
 
 def _leaf(info: ParamInfo) -> st.SearchStrategy[Any]:
-    choices = [choice.value for choice in info.choices if choice.available]
+    choices = [choice.value for choice in info.choices]
     match info.form:
         case "integer":
             return st.integers(info.low, info.high) | st.sampled_from([info.low, info.high])

@@ -1,4 +1,4 @@
-"""What isn't built yet is refused, and said so; everything in the table is a real setting."""
+"""What isn't built yet is refused, and said so."""
 
 from __future__ import annotations
 
@@ -6,66 +6,8 @@ from typing import Any
 
 import pytest
 
-from engine.scenario import ParamInfo, Scenario, ScenarioError, availability, describe, parameters
-from engine.scenario.availability import NOT_YET, NotYet
+from engine.scenario import Scenario, ScenarioError
 from engine.scenario.paths import with_changes
-
-
-def other_value(info: ParamInfo) -> Any:
-    """A valid value that isn't the default."""
-    match info.form:
-        case "integer" | "number":
-            usual = info.usual or (info.low, info.high)
-            return next(v for v in (*usual, info.low, info.high) if v != info.default)
-        case "choice":
-            return next(choice.value for choice in info.choices if choice.value != info.default)
-        case "switch":
-            return not info.default
-        case "list":
-            return [[0, 1]]
-        case form:
-            raise AssertionError(f"{info.path}: {form}")
-
-
-def cases() -> list[tuple[NotYet, str, Any]]:
-    """(line, path, value): each value that a line names; for a whole section each of its leaves."""
-    found: list[tuple[NotYet, str, Any]] = []
-    for line in NOT_YET:
-        path = line.path.replace("N", "0")
-        if line.values:
-            found += [(line, path, value) for value in sorted(line.values)]
-            continue
-        found += [
-            (line, info.path.replace("N", "0"), other_value(info))
-            for info in parameters()
-            if f"{info.path}.".startswith(f"{line.path}.") and ".policies" not in info.path and not info.kind
-            if not info.path.endswith((".N.0", ".N.1"))
-        ]
-    return found
-
-
-@pytest.mark.parametrize(("line", "path", "value"), cases(), ids=lambda v: v if isinstance(v, str) else "")
-def test_refused_and_said(line: NotYet, path: str, value: Any) -> None:
-    with pytest.raises(ScenarioError) as raised:
-        Scenario.from_dict(with_changes(Scenario().to_dict(), {path: value}))
-    mine = [problem for problem in raised.value.problems if problem.field and path.startswith(problem.field)]
-    assert mine, str(raised.value)
-    assert mine[-1].reason == "is not available yet"
-    assert mine[-1].remedy == line.instead
-    assert f"{mine[-1]}".startswith(f"{mine[-1].field}: {mine[-1].value} is not available yet; ")
-
-
-@pytest.mark.parametrize("line", NOT_YET, ids=lambda line: line.path)
-def test_every_line_names_a_setting_and_its_values(line: NotYet) -> None:
-    info = describe(line.path)
-    assert line.instead
-    if line.values is not None:
-        choices = {choice.value: choice for choice in info.choices}
-        assert line.values < set(choices), "at least the default remains"
-        assert info.default not in line.values
-        assert all(choice.available == (value not in line.values) for value, choice in choices.items())
-    else:
-        assert not info.available
 
 
 def test_the_defaults_are_available_spelled_out() -> None:
@@ -74,16 +16,6 @@ def test_the_defaults_are_available_spelled_out() -> None:
 
 def test_the_network_is_always_available_for_it_changes_only_what_clients_measure() -> None:
     assert Scenario.from_dict({"traffic": {"client": {"network_rtt_s": 0.1}}}).traffic.client.network_rtt_s == 0.1
-
-
-def test_sections_name_the_setting_inside(monkeypatch: pytest.MonkeyPatch) -> None:
-    line = NotYet("batching.disaggregated", "leave it out, and use policy chunked")
-    monkeypatch.setattr(availability, "NOT_YET", (line,))
-    with pytest.raises(ScenarioError) as raised:
-        Scenario.from_dict({"batching": {"disaggregated": {"prefill_replicas": 3}}})
-    assert str(raised.value) == (
-        "batching.disaggregated.prefill_replicas: 3 is not available yet; leave it out, and use policy chunked"
-    )
 
 
 def test_one_urgency_for_all_is_available() -> None:

@@ -63,6 +63,22 @@ def test_layouts_that_cannot_work_say_why(
     assert said in one.problem.reason
 
 
+def test_experts_over_chips_with_attention_of_their_own() -> None:
+    deepseek = {"model.name": "DeepSeek-V3", "hardware.accelerator": "H200-SXM-141GB", "parallelism.tp": 8}
+    found = layouts(SMALL.replace(deepseek), 8)
+    spread = {one.ep: one for one in found if one.ep > 1}
+    assert {ep: (one.chips, one.replicas) for ep, one in spread.items()} == {2: (2, 4), 4: (4, 2), 8: (8, 1)}
+    assert spread[8].problem is None
+    assert spread[8].changes == {"parallelism.tp": 1, "parallelism.pp": 1, "parallelism.cp": 1, "parallelism.ep": 8,
+                                 "parallelism.sp": "none", "fleet.replicas": 1}  # fmt: skip
+    assert spread[4].problem is not None, "671 GB on four chips"
+    shared = next(one for one in found if one.tp == 8)
+    more, less = (layout_outcome(SMALL.replace(deepseek), one) for one in (spread[8], shared))
+    assert more.kv_capacity_tokens is not None
+    assert less.kv_capacity_tokens is not None
+    assert more.kv_capacity_tokens > 6 * less.kv_capacity_tokens, "each chip has an eighth of the latent KV, not all"
+
+
 def test_too_many_chips() -> None:
     with pytest.raises(ScenarioError, match="give from 1 to 64"):
         layouts(SMALL, 65)

@@ -186,7 +186,7 @@ def test_an_order_of_the_queue_comes_with_its_usual_figures() -> None:
     )
 
 
-def test_the_engine_settings_have_the_engine_s_names_and_only_what_is_built() -> None:
+def test_the_engine_settings_have_the_engine_s_names() -> None:
     found = settings_of(MONDAY)
     names = {name_of(path) for path in found}
     assert {
@@ -232,3 +232,19 @@ def test_chips_of_a_replica_are_those_of_all_stages() -> None:
     drawn = controls(base)
     assert drawn["parallelism.tp"].choices[4] == "8 chips"
     assert drawn["parallelism.pp"].label.startswith("`--pipeline-parallel-size`")
+
+
+@pytest.mark.parametrize(
+    ("split", "chips", "eight"),
+    [
+        ({"tp": 4}, "4 chips", {"parallelism.tp": 8}),
+        ({"tp": 4, "ep": 4}, "4 chips", {"parallelism.tp": 8, "parallelism.ep": 8}),
+        ({"tp": 1, "ep": 4}, "4 chips", {"parallelism.ep": 8}),
+        ({"tp": 4, "sp": "operators"}, "8 chips", {"parallelism.tp": 8}),
+    ],
+)
+def test_more_chips_are_split_as_the_present_ones(split: dict[str, Any], chips: str, eight: dict[str, int]) -> None:
+    control = controls(Scenario.from_dict({"parallelism": split}))["parallelism.tp"]
+    assert control.choices is not None
+    assert (control.value, control.choices[control.value]) == (4, chips)
+    assert control.changes(8) == eight

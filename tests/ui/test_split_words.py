@@ -24,6 +24,7 @@ def flat(text: str) -> str:
         (Layout(2, 1, 1, 4), "4 copies of 2 chips (TP2)", "TP2 × 4"),
         (Layout(4, 1, 2, 1), "1 copy of 8 chips (TP4·CP2)", "TP4·CP2"),
         (Layout(1, 1, 1, 1), "1 copy of one chip", "1 chip"),
+        (Layout(1, 1, 1, 2, ep=8), "2 copies of 8 chips (EP8)", "EP8 × 2"),
     ],
 )
 def test_names(layout: Layout, name: str, short: str) -> None:
@@ -96,3 +97,4 @@ def test_what_each_split_sends() -> None:
     )
     assert sent["context in a ring (CP)"] == pytest.approx(64 * 3 * 1500 * 2048 * 2e-6)
     assert sent["pipeline (PP)"] == pytest.approx(6000 * 5120 * 2e-6)
+    assert sent["operators (SP operators)"] == pytest.approx(2 * 64 * 6000 * 5120 * 2e-6)

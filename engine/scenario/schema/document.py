@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
 
 from engine.scenario import availability
 from engine.scenario.errors import Problem, show
@@ -76,7 +75,7 @@ class Document(Section):
                 yield Problem(
                     "slo", show(name), f"is the name of {times} promises", "give every promise a name of its own"
                 )
-        yield from availability.problems(self, _default())
+        yield from availability.problems(self)
 
     def _length_rules(self) -> Iterator[Problem]:
         horizon, traffic = self.run.horizon_s, self.traffic
@@ -120,8 +119,3 @@ class Document(Section):
                 "give longer bursts, or use process poisson: so short ones can't be told from it",
                 (float(f"{seconds / MAX_BURSTS * 1.000001:.6g}"),),
             )
-
-
-@cache
-def _default() -> Document:
-    return Document.model_construct()

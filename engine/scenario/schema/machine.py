@@ -120,12 +120,18 @@ class Parallelism(Section):
             "none": "off",
             "megatron": "norms and dropout split by token",
             "ulysses": "attention split by head, the rest by token",
-            "operators": "single operators split by token",
+            "operators": "attention and feed-forward parts on devices of their own",
         },
         help="Three different things carry this name.",
         why="off, as in most deployments",
     )
-    ep: int = _ways("Expert parallel", "Accelerators over which experts are spread.", "--enable-expert-parallel")
+    ep: int = _ways(
+        "Expert parallel",
+        "Accelerators over which experts are spread: those of tp, or with tp 1 as many that each attend to their own "
+        "requests (data-parallel attention).",
+        "--enable-expert-parallel",
+        why="a slice of every expert on each, as without the flag",
+    )
 
 
 def _scale(what: str) -> Any:
