@@ -80,10 +80,12 @@ class Demand:
     capacity_rps: Floats
 
 
-def demand(run: FleetRun, replicas: Replicas, seed: int, capacity_rps: float) -> Demand:
-    """A seed's demand; a request's work is its tokens, cached ones left out, against the mean of all requests."""
+def demand(run: FleetRun, replicas: Replicas, seed: int, capacity_rps: float, *, retries: bool = True) -> Demand:
+    """A seed's demand; a request's work is its tokens, cached ones left out, against the mean of all requests. Without
+    ``retries`` that of first attempts alone."""
     a = run.attempts
-    part = slice(int(a.seed_start[seed]), int(a.seed_start[seed + 1]))
+    part = np.arange(int(a.seed_start[seed]), int(a.seed_start[seed + 1]))
+    part = part if retries else part[a.attempt[part] == 0]
     work = (a.prompt_tokens - a.cached_prefix_tokens + a.output_tokens).astype(np.float64)
     order = np.argsort(a.arrival_s[part], kind="stable")
     arrival = a.arrival_s[part][order]

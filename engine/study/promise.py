@@ -24,6 +24,8 @@ from .search import fewest
 FEW_SEEDS = 2
 """Repetitions of the search before the answer, where the scenario has more than twice as many and they cost more."""
 MOST_REPLICAS = 512
+_FEW_LANES = 64
+"""Up to so many a round costs its NumPy calls, whatever the number."""
 _FURTHER = 4
 """So many replicas around the answer are tried for its uncertainty."""
 
@@ -70,7 +72,7 @@ class _Tried:
     trial: Trial
     met: bool
     needed: int
-    """Replicas that the highest demand of the first run keeps busy."""
+    """Replicas that the highest demand of the first run keeps busy, retries left out."""
 
 
 def fewest_replicas(s: Scenario, trace: Trace | None = None, *, most: int = MOST_REPLICAS) -> Fewest | None:
@@ -85,7 +87,7 @@ def fewest_replicas(s: Scenario, trace: Trace | None = None, *, most: int = MOST
     if not s.slo or s.batching.policy == "disaggregated":
         return None
     runs = s.run.seeds
-    few = FEW_SEEDS if runs > 2 * FEW_SEEDS and not _waits(s) else runs
+    few = FEW_SEEDS if runs > 2 * FEW_SEEDS and not _all_at_once(s) else runs
     known: dict[tuple[int, int], _Tried | None] = {}
 
     def tried(count: int, many: int) -> _Tried | None:
@@ -114,10 +116,11 @@ def fewest_replicas(s: Scenario, trace: Trace | None = None, *, most: int = MOST
     return Fewest(found, s.fleet.replicas, changes, perhaps, surely, tuple(trials), s.slo[0].target, runs)
 
 
-def _waits(s: Scenario) -> bool:
-    """Whether all replicas wait for one another again and again: few runs take about as long as many then."""
+def _all_at_once(s: Scenario) -> bool:
+    """Whether few runs take about as long as all: with few lanes, or where all replicas wait for one another."""
     client, routing = s.traffic.client, s.fleet.routing.policy
-    return bool(client.max_retries or client.throttle is not None or routing not in ("round_robin", "random"))
+    waits = client.max_retries or client.throttle is not None or routing not in ("round_robin", "random")
+    return bool(waits) or s.run.seeds * s.fleet.replicas <= _FEW_LANES
 
 
 def _changes(s: Scenario, count: int) -> dict[str, Any]:
@@ -153,7 +156,8 @@ def _try(s: Scenario, trace: Trace | None) -> _Tried | None:
     if judged.attainment is None:
         return None
     each = result.capacity_rps or 1.0
-    peak = demand(result.run, result.replicas, 0, each).demand_rps.max(initial=0.0)
+    # What a fleet that is too small makes of it by retries wouldn't be there with enough.
+    peak = demand(result.run, result.replicas, 0, each, retries=False).demand_rps.max(initial=0.0)
     kept = judged.per_seed[~np.isnan(judged.per_seed)] >= s.slo[0].target
     interval = None if judged.ci95 is None else (judged.ci95[0], judged.ci95[1])
     trial = Trial(s.fleet.replicas, judged.attainment, interval, int(kept.sum()), result.cost.per_hour)

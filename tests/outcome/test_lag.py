@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from engine import Result
+from engine.outcome import demand
 from engine.outcome.relief import Part, Relief, parts, relief
 from tests.outcome.scaled import SCENARIO, run
 
@@ -169,3 +170,13 @@ def test_leaving_and_coming_back_within_a_start_is_told() -> None:
     quick = {"traffic.shape": waves, "autoscaler.hpa.downscale_stabilization_s": 15}
     assert "flaps" in {trap.kind for trap in told(quick).traps}
     assert "flaps" not in {trap.kind for trap in told({"traffic.shape": waves}).traps}, "it waits for longer than that"
+
+
+def test_demand_without_retries_is_that_of_those_who_never_ask_again() -> None:
+    refusing = {"admission": {"max_outstanding": 1}, "autoscaler": {"policy": "none"}}
+    once = run(refusing)
+    again = run(refusing | {"traffic.client.max_retries": 3, "traffic.client.backoff_s": 1.0})
+    assert again.run.attempts.attempt.max() > 0
+    plain = demand(once.run, once.replicas, 0, 1.0).demand_rps
+    assert np.allclose(demand(again.run, again.replicas, 0, 1.0, retries=False).demand_rps, plain)
+    assert demand(again.run, again.replicas, 0, 1.0).demand_rps.max() > 1.5 * plain.max()
