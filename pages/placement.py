@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from engine import Scenario, ScenarioError  # the whole engine first: two visitors at once would import it from two ends
+from engine.placement import Question
 from ui import answering, packing, packing_charts, packing_inputs, packing_tables, packing_words, parts, splitting
 from ui.packing import Placed
-from ui.packing_inputs import Asked
 from ui.session import Current
 from ui.words import NBSP, count, money, percent, plain, sentence
 
@@ -28,7 +28,8 @@ _ASSUMED = (
 def show(scenario: Scenario, current: Current) -> None:
     """Two questions: which chips for these models, and how to spread one model over its chips."""
     parts.begin(current, scenario)
-    split = current.preset == _SPLIT
+    shared = _shared(scenario)
+    split = current.preset == _SPLIT and not shared
     view = st.segmented_control(
         "Question", [_PACK, _COPY], default=_COPY if split else _PACK, required=True, persist_state="session",
         key=f"placement view {split}", label_visibility="collapsed",
@@ -36,14 +37,23 @@ def show(scenario: Scenario, current: Current) -> None:
     if view == _COPY:
         splitting.split_or_copy(scenario)
     else:
-        _pack(scenario)
+        _pack(scenario, current.link)
 
 
-def _pack(scenario: Scenario) -> None:
+def _shared(scenario: Scenario) -> bool:
+    """Whether the address brings a packing; says what is wrong with it."""
+    try:
+        return packing_inputs.open_shared(scenario)
+    except ScenarioError as error:
+        parts.problems(error.problems)
+        return False
+
+
+def _pack(scenario: Scenario, link: str | None) -> None:
     """The answer above, what it was asked below, then the charts."""
     top = st.container()
     try:
-        asked = packing_inputs.inputs(scenario)
+        asked = packing_inputs.inputs(scenario, link)
         placed = packing.answer(asked)
     except ScenarioError as error:
         with top:
@@ -104,7 +114,7 @@ def _tiles(placed: Placed) -> None:
 
 
 @st.fragment(run_every=_EVERY_S)
-def _wait(asked: Asked) -> None:
+def _wait(asked: Question) -> None:
     st.caption(":material/hourglass_top: Looking for something better, for two seconds at most.")
     if packing.answer(asked).final:
         st.rerun()
@@ -134,7 +144,7 @@ def _seats(placed: Placed) -> None:
     )
 
 
-def _one_more(asked: Asked, placed: Placed) -> None:
+def _one_more(asked: Question, placed: Placed) -> None:
     if placed.solution.packing is None or not placed.final:
         return
     st.markdown("#### And one more?")
@@ -154,7 +164,7 @@ def _one_more(asked: Asked, placed: Placed) -> None:
 
 
 @st.fragment(run_every=_EVERY_S)
-def _wait_for_more(asked: Asked, placed: Placed, item: int) -> None:
+def _wait_for_more(asked: Question, placed: Placed, item: int) -> None:
     st.caption(":material/hourglass_top: Packing everything anew, for two seconds at most.")
     if packing.one_more(asked, placed, item) is not None:
         st.rerun()

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from engine.placement import Addition, Needs, Packing, Solution, add_replica, needs, solve
+from engine.placement import Addition, Needs, Packing, Question, Solution, add_replica, needs, solve
 from ui import runs, work
-from ui.packing_inputs import Asked
 
 _AT_ONCE_S = 0.12
 """Time for an answer inside the page; what isn't settled by then goes on elsewhere."""
@@ -25,7 +24,7 @@ class Placed:
     final: bool
 
 
-def answer(asked: Asked) -> Placed:
+def answer(asked: Question) -> Placed:
     """The best answer by now; asks for the rest of it where that takes longer. Raises `ScenarioError`."""
     found, at_once = _at_once(asked)
     if at_once.proven_optimal:
@@ -40,12 +39,12 @@ def answer(asked: Asked) -> Placed:
 
 
 @lru_cache(maxsize=128)
-def _at_once(asked: Asked) -> tuple[Needs, Solution]:
+def _at_once(asked: Question) -> tuple[Needs, Solution]:
     found = needs(asked.wanted, asked.offered, asked.terms)
     return found, solve(found.problem, _AT_ONCE_S)
 
 
-def one_more(asked: Asked, placed: Placed, item: int) -> Addition | None:
+def one_more(asked: Question, placed: Placed, item: int) -> Addition | None:
     """One more replica of an item; None while that is worked out."""
     assert placed.best is not None
     at_once = _one_more(asked, placed.best, item)
@@ -56,5 +55,5 @@ def one_more(asked: Asked, placed: Placed, item: int) -> Addition | None:
 
 
 @lru_cache(maxsize=128)
-def _one_more(asked: Asked, packing: Packing, item: int) -> Addition:
+def _one_more(asked: Question, packing: Packing, item: int) -> Addition:
     return add_replica(_at_once(asked)[0].problem, packing, item, _AT_ONCE_S)

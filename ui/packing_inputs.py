@@ -1,22 +1,26 @@
 """The placement page's own inputs: a table of models, a table of chips, and the terms that they are placed on.
 
-They belong to the page, not to the scenario: a link carries the scenario, which gives the length of a conversation, the
-KV format and the share of memory that engines use.
+They belong to the page, not to the scenario, which gives the length of a conversation, the KV format and the share of
+memory that engines use. A link of the page's own carries both.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
 
 from engine.catalog import WEIGHT_BYTES, accelerators, models
-from engine.machine import typical_lengths
-from engine.placement import Offered, Terms, Wanted
+from engine.machine import accelerators_of, typical_lengths
+from engine.placement import Offered, Question, Terms, Wanted, from_token, to_token
 from engine.scenario import Scenario, ScenarioError
+from ui.words import sentence
 
 MOST_REPLICAS = 60
+PARAMETER = "k"
+"""Of the address, with a packing."""
+_OPENED = "packing opened"
 _MODELS, _CHIPS = "packing models", "packing chips"
 _NUMBER = "packing number {}"
 _UNKNOWN_TOKENS = 1500
@@ -39,29 +43,50 @@ DEFAULT_CHIPS = (
 """13B, 34B and 70B onto chips of 24, 40, 48 and 80 GB: what the preset `packing` tells of."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the page's inputs ask for; hashable, so that answers are kept by it."""
+def open_shared(scenario: Scenario) -> bool:
+    """Fill the inputs from the page's address, once; whether it has a packing. Before they are drawn.
 
-    wanted: tuple[Wanted, ...]
-    offered: tuple[Offered, ...]
-    terms: Terms
+    Raises `ScenarioError` for one that can't be read; the inputs then stay as they are.
+    """
+    token = str(st.query_params.get(PARAMETER, ""))
+    if not token or st.session_state.get(_OPENED) == token:
+        return bool(token)
+    question = from_token(token, _usual(scenario))
+    terms = question.terms
+    st.session_state[_OPENED] = token
+    _start(question.wanted, question.offered)
+    shown = {
+        "packing stock": "any number" if terms.any_number else "these chips",
+        "packing seats": terms.conversations,
+        f"packing tokens {_tokens(scenario)}": round(terms.conversation_tokens),
+        "packing headroom": 100 * terms.headroom,
+        "packing spread": terms.spread,
+        "packing host": terms.per_host,
+    }
+    st.session_state.update(shown)
+    return True
 
 
-def inputs(scenario: Scenario) -> Asked:
-    """Draw the tables and the terms, and read them. Raises `ScenarioError` for what can't be placed."""
+def inputs(scenario: Scenario, link: str | None) -> Question:
+    """Draw the tables, the terms and the link to them, and read them. Raises `ScenarioError` for what can't be placed.
+
+    `link`: the scenario's query string, None when it is too long.
+    """
     with st.container(border=True, gap="small", key="packing"):
         st.markdown(":small[**Models** to place. *Split over*: on how many chips a replica may lie (tensor parallel)]")
         wanted = _models()
         st.markdown(":small[**Chips** in stock; an empty price is the median of list prices]")
         offered = _chips()
         terms = _terms(scenario)
+        asked = Question(wanted, offered, terms)
         st.button("Place this scenario's fleet", key="packing-own", on_click=_own, args=(scenario,))
+        if link is not None:
+            _link(asked, link)
     total = sum(one.replicas for one in wanted)
     if total > MOST_REPLICAS:
         reason, remedy = "replicas are too many for this page", f"place at most {MOST_REPLICAS} at a time"
         raise ScenarioError.of("", f"{total}", reason, f"{remedy}, or use python -m engine place")
-    return Asked(wanted, offered, terms)
+    return asked
 
 
 def models_table(wanted: tuple[Wanted, ...]) -> pd.DataFrame:
@@ -166,20 +191,54 @@ def _edited(key: str, default: pd.DataFrame, columns: dict[str, object]) -> pd.D
 
 def _own(scenario: Scenario) -> None:
     """Start the tables from the scenario's fleet. In a callback."""
-    chips = scenario.parallelism.tp
+    chips = accelerators_of(scenario)
     splits = next((s for s in SPLITS.values() if s == (chips,)), (1, 2, 4, 8))
     mine = Wanted(scenario.model.name, scenario.model.weight_dtype, min(scenario.fleet.replicas, MOST_REPLICAS), splits)
     stock = Offered(
         scenario.hardware.accelerator, chips * scenario.fleet.replicas, scenario.hardware.price_per_gpu_hour
     )
-    for key, table in ((_MODELS, models_table((mine,))), (_CHIPS, chips_table((stock,)))):
+    _start((mine,), (stock,))
+
+
+def _start(wanted: tuple[Wanted, ...], offered: tuple[Offered, ...]) -> None:
+    """Begin the tables anew from these."""
+    for key, table in ((_MODELS, models_table(wanted)), (_CHIPS, chips_table(offered))):
+        version = _NUMBER.format(key)
         st.session_state[f"{key} last"] = table
-        st.session_state[_NUMBER.format(key)] += 1
+        st.session_state[version] = st.session_state.get(version, 0) + 1
+
+
+def _link(asked: Question, link: str) -> None:
+    """The address that opens the scenario with this packing."""
+    st.markdown(":small[Link with these tables]", help="Opens them, and the scenario, in any browser.")
+    try:
+        shared = f"{PARAMETER}={to_token(asked)}"
+    except ScenarioError as error:
+        st.caption(sentence(f"{error.problems[0].reason}; {error.problems[0].remedy}"))
+        return
+    address = (st.context.url or "").rstrip("/") or "/"
+    st.code(f"{address}?{f'{link}&' if link else ''}{shared}", language=None)
+
+
+def _tokens(scenario: Scenario) -> int:
+    """Of a conversation of the scenario, prompt and answer."""
+    lengths = typical_lengths(scenario)
+    return _UNKNOWN_TOKENS if lengths is None else round(sum(lengths))
+
+
+def _usual(scenario: Scenario) -> Terms:
+    """The terms that a scenario gives."""
+    return Terms(
+        conversations=4,
+        conversation_tokens=float(_tokens(scenario)),
+        kv_dtype=scenario.model.kv_dtype,
+        step_tokens=max(scenario.batching.max_num_batched_tokens, scenario.batching.max_num_seqs),
+        gpu_memory_utilization=scenario.batching.gpu_memory_utilization,
+    )
 
 
 def _terms(scenario: Scenario) -> Terms:
-    lengths = typical_lengths(scenario)
-    usual = _UNKNOWN_TOKENS if lengths is None else round(sum(lengths))
+    usual = _tokens(scenario)
     keep = {"persist_state": "session"}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         stock = st.segmented_control(
@@ -203,12 +262,10 @@ def _terms(scenario: Scenario) -> Terms:
             help="A host then has at most one replica of a model, and a replica's chips are in one host.",
         )  # fmt: skip
         host = st.number_input("Chips a host", 1, 72, 8, key="packing host", width=154, **keep) if spread else 8
-    return Terms(
+    return replace(
+        _usual(scenario),
         conversations=int(seats),
         conversation_tokens=float(tokens),
-        kv_dtype=scenario.model.kv_dtype,
-        step_tokens=max(scenario.batching.max_num_batched_tokens, scenario.batching.max_num_seqs),
-        gpu_memory_utilization=scenario.batching.gpu_memory_utilization,
         headroom=headroom / 100,
         any_number=stock == "any number",
         spread=spread,

@@ -4,6 +4,7 @@ from engine.placement.adding import Addition, add_replica
 from engine.placement.document import answer, chips_used, place, problem_of, read_problem
 from engine.placement.needs import Alone, Needs, Offered, Parts, Terms, Wanted, label, needs
 from engine.placement.problem import Chip, Item, Packing, Problem, Shard, Used
+from engine.placement.question import Question, from_token, to_token
 from engine.placement.reasons import RuledOut, enough_more, reason, ruled_out, why_not
 from engine.placement.solve import TIME_LIMIT_S, Solution, most_placed, solve
 
@@ -18,6 +19,7 @@ __all__ = [
     "Packing",
     "Parts",
     "Problem",
+    "Question",
     "RuledOut",
     "Shard",
     "Solution",
@@ -28,6 +30,7 @@ __all__ = [
     "answer",
     "chips_used",
     "enough_more",
+    "from_token",
     "label",
     "most_placed",
     "needs",
@@ -37,5 +40,6 @@ __all__ = [
     "reason",
     "ruled_out",
     "solve",
+    "to_token",
     "why_not",
 ]

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from engine.placement.problem import Chip, Item, Packing, Problem
+from engine.placement.reading import LONGEST, MOST, a_list, a_name, a_number, a_whole_number, an_object, error
 from engine.placement.reasons import why_not
 from engine.placement.solve import Solution, solve
 from engine.scenario import ScenarioError
 
 MOST_REPLICAS = 300
 MOST_WAYS = 1000
-_LONGEST = 50
-_MOST = 1e9
 _LEAST_GB = 1e-3
 _TOP = ("items", "chips", "headroom", "spread")
 _ITEM = ("model", "gb_per_replica", "replicas", "allowed_tp")
@@ -35,19 +32,19 @@ def problem_of(value: Any) -> Problem:
     chip then has `per_host`). `replicas` is 1 and `allowed_tp` [1] unless given; a chip without `max`, or with null,
     is there in any number. Other keys are remarks, unless they look like one of these.
     """
-    document = _object(value, "", _TOP)
-    items = [_item(entry, f"items.{i}") for i, entry in enumerate(_list(document, "items", ""))]
+    document = an_object(value, "", _TOP)
+    items = [_item(entry, f"items.{i}") for i, entry in enumerate(a_list(document, "items", ""))]
     spread = document.get("spread", False)
     if not isinstance(spread, bool):
-        raise _error("spread", spread, "is neither true nor false", "give true or false")
-    chips = [_chip(entry, f"chips.{i}", spread) for i, entry in enumerate(_list(document, "chips", ""))]
-    headroom = _number(document, "headroom", "", 0.0, least=0.0, most=0.95)
+        raise error("spread", spread, "is neither true nor false", "give true or false")
+    chips = [_chip(entry, f"chips.{i}", spread) for i, entry in enumerate(a_list(document, "chips", ""))]
+    headroom = a_number(document, "headroom", "", 0.0, least=0.0, most=0.95)
     problem = Problem(tuple(items), tuple(chips), headroom, spread)
     if problem.replicas > MOST_REPLICAS:
-        raise _error("items", problem.replicas, "replicas are too many", f"give at most {MOST_REPLICAS} together")
+        raise error("items", problem.replicas, "replicas are too many", f"give at most {MOST_REPLICAS} together")
     ways = len(problem.chips) * sum(len(item.allowed_tp) for item in items)
     if ways > MOST_WAYS:
-        raise _error("items", ways, "ways of running them are too many", f"give at most {MOST_WAYS}: splits x chips")
+        raise error("items", ways, "ways of running them are too many", f"give at most {MOST_WAYS}: splits x chips")
     return problem
 
 
@@ -92,29 +89,29 @@ def chips_used(problem: Problem, packing: Packing) -> dict[str, int]:
 
 
 def _item(entry: Any, where: str) -> Item:
-    values = _object(entry, where, _ITEM)
+    values = an_object(entry, where, _ITEM)
     splits = values.get("allowed_tp", [1])
     whole = isinstance(splits, list) and all(type(tp) is int and 1 <= tp <= 1024 for tp in splits)
-    if not whole or not splits or len(splits) > _LONGEST:
-        raise _error(f"{where}.allowed_tp", splits, "is no list of numbers of chips", "give a list like [1, 2, 4]")
+    if not whole or not splits or len(splits) > LONGEST:
+        raise error(f"{where}.allowed_tp", splits, "is no list of numbers of chips", "give a list like [1, 2, 4]")
     return Item(
-        model=_text(values, "model", where),
-        gb_per_replica=_number(values, "gb_per_replica", where, least=_LEAST_GB),
-        replicas=_whole(values, "replicas", where, 1, least=0, most=MOST_REPLICAS),
+        model=a_name(values, "model", where),
+        gb_per_replica=a_number(values, "gb_per_replica", where, least=_LEAST_GB),
+        replicas=a_whole_number(values, "replicas", where, 1, least=0, most=MOST_REPLICAS),
         allowed_tp=tuple(sorted(set(splits))),
     )
 
 
 def _chip(entry: Any, where: str, spread: bool) -> Chip:
-    values = _object(entry, where, _CHIP)
-    many = None if values.get("max") is None else _whole(values, "max", where, 0, least=0, most=int(_MOST))
-    host = None if values.get("per_host") is None else _whole(values, "per_host", where, 1, least=1, most=1024)
+    values = an_object(entry, where, _CHIP)
+    many = None if values.get("max") is None else a_whole_number(values, "max", where, 0, least=0, most=int(MOST))
+    host = None if values.get("per_host") is None else a_whole_number(values, "per_host", where, 1, least=1, most=1024)
     if spread and host is None:
-        raise _error(f"{where}.per_host", None, "is missing", "give the chips of one host, which spread needs")
+        raise error(f"{where}.per_host", None, "is missing", "give the chips of one host, which spread needs")
     return Chip(
-        type=_text(values, "type", where),
-        cap=_number(values, "cap", where, least=_LEAST_GB),
-        cost=_number(values, "cost", where, least=0.0),
+        type=a_name(values, "type", where),
+        cap=a_number(values, "cap", where, least=_LEAST_GB),
+        cost=a_number(values, "cost", where, least=0.0),
         max=many,
         per_host=host,
     )
@@ -133,60 +130,3 @@ def _json(data: bytes) -> Any:
         raise ScenarioError.of("", "", f"not JSON at {where}: {error.msg.lower()}", "check quotes and commas") from None
     except RecursionError:
         raise ScenarioError.of("", "", "nested too deeply", "give items and chips") from None
-
-
-def _error(field: str, value: object, reason: str, remedy: str) -> ScenarioError:
-    text = "" if value is None else json.dumps(value, ensure_ascii=False, default=repr)
-    return ScenarioError.of(field, text if len(text) <= 60 else f"{text[:57]}...", reason, remedy)
-
-
-def _at(where: str, key: str) -> str:
-    return f"{where}.{key}" if where else key
-
-
-def _object(value: Any, where: str, keys: Sequence[str]) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise _error(where, value, "is not an object", f"give {{...}} with {', '.join(keys)}")
-    for key in value:
-        near = difflib.get_close_matches(key, keys, n=1, cutoff=0.8)
-        if key not in keys and near:
-            raise _error(_at(where, key), None, "is not a key", f"{near[0]} may be meant")
-    return value
-
-
-def _list(values: Mapping[str, Any], key: str, where: str) -> list[Any]:
-    found = values.get(key)
-    if not isinstance(found, list):
-        reason = "is missing" if found is None else "is not a list"
-        raise _error(_at(where, key), found, reason, "give a list of objects")
-    if len(found) > _LONGEST:
-        raise _error(_at(where, key), len(found), "entries are too many", f"give at most {_LONGEST}")
-    return found
-
-
-def _text(values: Mapping[str, Any], key: str, where: str) -> str:
-    found = values.get(key)
-    if not isinstance(found, str) or not found or not found.isprintable():
-        raise _error(_at(where, key), found, "is missing" if found is None else "is no name", "give a name")
-    return found
-
-
-def _number(
-    values: Mapping[str, Any], key: str, where: str, default: float | None = None, *, least: float, most: float = _MOST
-) -> float:
-    found = values.get(key, default)
-    accepted = f"give a number from {least:g} to {most:g}"
-    if found is None:
-        raise _error(_at(where, key), None, "is missing", accepted)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found):
-        raise _error(_at(where, key), found, "is not a number", accepted)
-    if not least <= found <= most:
-        raise _error(_at(where, key), found, f"is below {least:g}" if found < least else f"is above {most:g}", accepted)
-    return float(found)
-
-
-def _whole(values: Mapping[str, Any], key: str, where: str, default: int, *, least: int, most: int) -> int:
-    found = _number(values, key, where, default, least=least, most=most)
-    if found != int(found):
-        raise _error(_at(where, key), found, "is not a whole number", f"give a whole number from {least} to {most}")
-    return int(found)

@@ -52,6 +52,7 @@ from engine.scenario.schema import (
     TrafficClass,
     Uniform,
 )
+from engine.scenario.token import TokenError, decode, encode
 
 __all__ = [
     "AdaptiveLifo",
@@ -102,12 +103,15 @@ __all__ = [
     "Steady",
     "Steps",
     "Throttle",
+    "TokenError",
     "TraceSource",
     "Traffic",
     "TrafficClass",
     "Uniform",
     "changes",
+    "decode",
     "describe",
+    "encode",
     "from_query",
     "open_link",
     "parameters",

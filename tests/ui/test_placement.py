@@ -7,7 +7,7 @@ import time
 import pandas as pd
 from streamlit.testing.v1 import AppTest
 
-from engine.placement import Offered, Terms, Wanted
+from engine.placement import Offered, Question, Terms, Wanted, from_token, to_token
 from engine.study import layouts
 from tests.study.test_layouts import SMALL
 from tests.ui.visitor import address, said, visit
@@ -16,7 +16,6 @@ from ui.packing_inputs import (
     DEFAULT_CHIPS,
     DEFAULT_MODELS,
     SPLITS,
-    Asked,
     chips_table,
     models_table,
     read_chips,
@@ -93,7 +92,7 @@ def test_rows_that_are_half_filled_in() -> None:
 def test_what_takes_longer_comes_from_another_process() -> None:
     wanted = tuple(Wanted(name, "int8", 9, (1,)) for name in ("Llama-2-13B", "Yi-34B"))
     stock = (Offered("L40S", 2), Offered("RTX 4090", 3))
-    asked = Asked(wanted, stock, Terms(4, 1366.0, "bf16", 8192, 0.92))
+    asked = Question(wanted, stock, Terms(4, 1366.0, "bf16", 8192, 0.92))
     first, deadline = packing.answer(asked), time.monotonic() + 60
     found = first
     while not found.final and time.monotonic() < deadline:
@@ -125,3 +124,26 @@ def test_split_or_copy_comes_layout_by_layout_and_recommends_one() -> None:
 def test_the_preset_opens_on_split_or_copy() -> None:
     app = visit("p=split-or-copy", PAGE)
     assert said(app).replace(NBSP, " ") == "Trying 13 layouts of 8 chips."
+
+
+def test_a_link_brings_tables_and_terms_to_anybody() -> None:
+    terms = Terms(2, 8000.0, "fp8", 8192, 0.92, headroom=0.1, any_number=True)
+    asked = Question((Wanted("Phi-4", "bf16", 3, (1, 2)),), (Offered("L40S", 5, 0.5),), terms)
+    app = visit(f"p=packing&k={to_token(asked)}", PAGE)
+    assert not app.warning
+    assert "fits" in said(app) or "fit on" in said(app)
+    assert app.number_input(key="packing seats").value == 2
+    assert app.number_input(key="packing headroom").value == 10
+    assert app.segmented_control(key="packing stock").value == "any number"
+    (shown,) = [code.value for code in app.main.code if "&k=" in code.value]
+    again = from_token(shown.partition("&k=")[2], Terms(4, 1.0, "fp8", 8192, 0.92))
+    assert (again.wanted, again.offered, again.terms.any_number) == (asked.wanted, asked.offered, True)
+    app.number_input(key="packing seats").set_value(3).run()
+    assert app.number_input(key="packing seats").value == 3, "an address is taken once"
+
+
+def test_a_link_that_cannot_be_read_says_so_and_changes_nothing() -> None:
+    token = to_token(Question((Wanted("Phi-4", "bf16", 3, (1,)),), (), Terms(2, 8000.0, "fp8", 8192, 0.92)))
+    app = visit(f"p=packing&k={token[:-4]}", PAGE)
+    assert "the link to this packing is cut short" in app.error[0].value
+    assert said(app).replace(NBSP, " ") == "All 7 replicas fit on 7 chips for \\$6.5 an hour."
