@@ -56,21 +56,24 @@ def headline(found: Recommendation | None, accelerators: int) -> str:
     if found is None:
         return f"No layout of {count(accelerators, 'chip')} can serve this."
     if found.kept is False:
-        return f"No layout of {count(accelerators, 'chip')} keeps the promise; {name(found.best.layout)} come nearest."
+        come = "comes" if found.best.layout.replicas == 1 else "come"
+        return (
+            f"No layout of {count(accelerators, 'chip')} keeps the promise; {name(found.best.layout)} {come} nearest."
+        )
     return f"Use {name(found.best.layout)}."
 
 
 def pressure(found: Recommendation, scenario: Scenario) -> str:
     """What forces a split, or that nothing does."""
     plainest = found.plain
-    copies = name(plainest.layout)
+    copies, s = name(plainest.layout), "s" if plainest.layout.replicas == 1 else ""
     kept = "" if plainest.attainment is None else f" ({percent(plainest.attainment)} of requests keep the promise)"
     said: dict[Pressure, str] = {
-        "none": f"Nothing presses: {copies} keep the promise" + (kept if scenario.slo else "") + ".",
+        "none": f"Nothing presses: {copies} keep{s} the promise" + (kept if scenario.slo else "") + ".",
         "memory": f"**The pressure is memory:** fewer than {plainest.layout.chips} chips don't hold the model.",
         "requests": f"**The pressure is too many requests:** {copies} can serve "
         f"{digits(plainest.capacity_rps or 0.0, 2)} a second{kept}.",
-        "prompts": f"**The pressure is long prompts:** {copies} take "
+        "prompts": f"**The pressure is long prompts:** {copies} take{s} "
         f"{seconds(plainest.lone_first_word_s or 0.0)} to read one even when nobody else is there{kept}.",
         "pace": f"**The pressure is the pace:** on {copies} a user sees {digits(plainest.tokens_per_user or 0.0, 2)} "
         f"tokens a second{_promised(scenario)}{kept}.",
@@ -107,7 +110,8 @@ def frontier_sentence(best: Sequence[LayoutOutcome]) -> str:
         return "No layout produced a word."
     fast, most = best[0], best[-1]
     if len(best) == 1:
-        return f"**{name(fast.layout)} beats every other layout**, in pace and in tokens a chip."
+        beat = "beats" if fast.layout.replicas == 1 else "beat"
+        return f"**{name(fast.layout)} {beat} every other layout**, in pace and in tokens a chip."
     return (
         f"**From {short(fast.layout)} to {short(most.layout)}, pace is traded for throughput:** a user sees "
         f"{digits(fast.tokens_per_user or 0.0, 2)} to {digits(most.tokens_per_user or 0.0, 2)} tokens a second, a chip "
@@ -163,6 +167,6 @@ def sent_table(scenario: Scenario, devices: int) -> pd.DataFrame:
         {
             "split": [row[0] for row in rows],
             "divides": [row[1] for row in rows],
-            f"a chip sends for {tokens:,} tokens (MB)": [row[2] / 1e6 for row in rows],
+            f"a chip sends for {tokens:,} tokens (MB)": [round(row[2] / 1e6) for row in rows],
         }
     )

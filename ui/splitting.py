@@ -120,7 +120,7 @@ def _rest(scenario: Scenario, tried: tuple[Layout, ...]) -> None:
     st.markdown("#### What each split costs in traffic")
     st.markdown(f"Between {_BETWEEN} chips, over all layers. Weights are divided by tensor and pipeline parallel only.")
     table = split_words.sent_table(scenario, _BETWEEN)
-    number = st.column_config.NumberColumn(format="%.0f")
+    number = st.column_config.NumberColumn(format="localized")
     st.dataframe(table, hide_index=True, column_config={table.columns[-1]: number})
     st.markdown("**Sequence parallel** is the name of three things:")
     st.markdown("\n".join(f"- {line}" for line in split_words.MEANINGS))

@@ -56,6 +56,8 @@ def test_nothing_presses_nothing_is_possible_nothing_is_kept() -> None:
     assert flat(split_words.headline(lost, 8)) == (
         "No layout of 8 chips keeps the promise; 8 copies of one chip come nearest."
     )
+    one = recommend(SMALL, TRIED, [outcome(8, 40.0, 500.0, met=False)])
+    assert flat(split_words.headline(one, 8)).endswith("; 1 copy of 8 chips (TP8) comes nearest.")
 
 
 def test_layouts_that_cannot_be_used_are_told_by_reason() -> None:
@@ -84,7 +86,7 @@ def test_the_chart_draws_the_frontier_and_hollows_the_others() -> None:
     table = split_words.outcomes_table(ALL)
     assert list(table["tokens/s/GPU at most"]) == [500.0, 450.0, 300.0, 200]
     assert "pace is traded for throughput" in split_words.frontier_sentence(best)
-    assert flat(split_words.frontier_sentence(best[:1])).startswith("**2 copies of 4 chips (TP4) beats")
+    assert flat(split_words.frontier_sentence(best[:1])).startswith("**2 copies of 4 chips (TP4) beat every")
     assert split_words.frontier_sentence(()) == "No layout produced a word."
 
 
@@ -93,8 +95,10 @@ def test_what_each_split_sends() -> None:
     sent = dict(zip(table["split"], table.iloc[:, -1], strict=True))
     # Qwen3-32B: 64 layers of 5,120, 64 heads and 8 KV heads of 128; 6,000 tokens at 2 bytes.
     assert (
-        sent["tensor (TP)"] == sent["sharded activations (SP megatron)"] == pytest.approx(64 * 3 * 6000 * 5120 * 2e-6)
+        sent["tensor (TP)"]
+        == sent["sharded activations (SP megatron)"]
+        == pytest.approx(64 * 3 * 6000 * 5120 * 2e-6, abs=0.5)
     )
-    assert sent["context in a ring (CP)"] == pytest.approx(64 * 3 * 1500 * 2048 * 2e-6)
-    assert sent["pipeline (PP)"] == pytest.approx(6000 * 5120 * 2e-6)
-    assert sent["operators (SP operators)"] == pytest.approx(2 * 64 * 6000 * 5120 * 2e-6)
+    assert sent["context in a ring (CP)"] == pytest.approx(64 * 3 * 1500 * 2048 * 2e-6, abs=0.5)
+    assert sent["pipeline (PP)"] == pytest.approx(6000 * 5120 * 2e-6, abs=0.5)
+    assert sent["operators (SP operators)"] == pytest.approx(2 * 64 * 6000 * 5120 * 2e-6, abs=0.5)
