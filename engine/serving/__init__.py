@@ -8,6 +8,7 @@ from .coupled import Lives, Routing
 from .fleet import DecodePool, Fleet, FleetRun, run_fleet, run_users, run_writers
 from .lanes import LIMITS, UNLIMITED, Deadlines, Lanes, Served, StepLog
 from .lockstep import Lockstep
+from .side_by_side import run_fleets
 from .split import ROUTERS
 from .states import COMPLETED, REASONS, REJECT_REASONS, REJECTED, STATES, TIMED_OUT, UNFINISHED
 from .steplog import Sink, ended_by
@@ -43,6 +44,7 @@ __all__ = [
     "controller",
     "ended_by",
     "run_fleet",
+    "run_fleets",
     "run_users",
     "run_writers",
 ]

@@ -177,7 +177,7 @@ def run_fleet(fleet: Fleet, requests: Sequence[Requests], first_seed: int, sink:
     """
     if fleet.coupled:
         coupled = CoupledGathering(fleet, requests, first_seed, sink)
-        run = _gathered(fleet, coupled, [coupled.run()], [0])
+        run = gathered(fleet, coupled, [coupled.run()], [0])
         return replace(run, lives=coupled.lives(run.attempts, run.horizon_s))
     gathering = (OpenGathering if fleet.decode is None else PooledGathering)(fleet, requests)
     gathering.route(first_seed)
@@ -185,7 +185,7 @@ def run_fleet(fleet: Fleet, requests: Sequence[Requests], first_seed: int, sink:
     for lo, hi in _batches(np.diff(gathering.seed_start), fleet.places):
         served.append(gathering.run(lo, hi, sink))
         before.append(lo * fleet.places)
-    return _gathered(fleet, gathering, served, before)
+    return gathered(fleet, gathering, served, before)
 
 
 def run_writers(fleet: Fleet, requests: Sequence[Requests], sink: Sink = lambda log: None) -> FleetRun:
@@ -194,17 +194,18 @@ def run_writers(fleet: Fleet, requests: Sequence[Requests], sink: Sink = lambda 
     Deadlines and limits don't count. Answers have two tokens or more, the first of which was made at the arrival.
     """
     gathering = WritingGathering(fleet, requests)
-    return _gathered(fleet, gathering, [gathering.run(0, len(requests), sink)], [0])
+    return gathered(fleet, gathering, [gathering.run(0, len(requests), sink)], [0])
 
 
 def run_users(fleet: Fleet, users: Sequence[Users], backoff_s: float, sink: Sink = lambda log: None) -> FleetRun:
     """Serve each seed's users in a closed loop; after a refusal a user waits ``backoff_s`` seconds more."""
     gathering = ClosedGathering(fleet, users, backoff_s)
     served = gathering.run(sink)
-    return _gathered(fleet, gathering, [served], [0])
+    return gathered(fleet, gathering, [served], [0])
 
 
-def _gathered(fleet: Fleet, gathering: Gathering, served: list[Served], before: list[int]) -> FleetRun:
+def gathered(fleet: Fleet, gathering: Gathering, served: list[Served], before: list[int]) -> FleetRun:
+    """The run of a fleet from its batches of lanes, each with the number of lanes before it."""
     attempts = gathering.finish_up()
     seeds = attempts.seeds
     return FleetRun(

@@ -183,15 +183,19 @@ class OpenGathering(Gathering):
 
     def run(self, lo: int, hi: int, sink: Sink) -> Served:
         """Serve seeds lo..hi-1 as one batch of lanes and take their outcomes over."""
+        rows = self.rows(lo, hi)
+        engine = Pipelined if self.fleet.model.stages > 1 else Lockstep
+        served = engine(self.lanes_of(rows), numbered(sink, lo * self.fleet.replicas)).run()
+        self.take(served, rows.at, rows.entry)
+        return served
+
+    def rows(self, lo: int, hi: int) -> Rows:
+        """The attempts of seeds lo..hi-1 that weren't refused, laid out over lanes, seed after seed."""
         replicas = self.fleet.replicas
         part = slice(int(self.seed_start[lo]), int(self.seed_start[hi]))
         entry = np.flatnonzero(self.state[part] != REJECTED)
         lane = (self.seeds_of(lo, hi) * replicas + self.replica[part])[entry]
-        rows = Rows.of(entry + part.start, lane, (hi - lo) * replicas)
-        engine = Pipelined if self.fleet.model.stages > 1 else Lockstep
-        served = engine(self.lanes_of(rows), numbered(sink, lo * replicas)).run()
-        self.take(served, rows.at, rows.entry)
-        return served
+        return Rows.of(entry + part.start, lane, (hi - lo) * replicas)
 
     def seeds_of(self, lo: int, hi: int) -> Ints:
         """Of every attempt of seeds lo..hi-1: which of them it belongs to, from 0."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,6 +141,31 @@ class Lanes:
     def count(self) -> int:
         """Number of lanes."""
         return self.start.size - 1
+
+    @property
+    def rules(self) -> tuple[object, ...]:
+        """What all lanes of a run have in common: values that aren't a lane's own, and which limits there are."""
+        found = ((f.name, getattr(self, f.name)) for f in fields(self) if f.name != "rank")
+        return tuple(isinstance(value, np.ndarray) or value for _, value in found)
+
+    @classmethod
+    def joined(cls, pieces: Sequence[Lanes]) -> Lanes:
+        """The lanes of several pieces one after the other, each with its own step-time table.
+
+        The pieces have the same ``rules``; of columns that are ``None`` in some, zeros are taken there.
+        """
+        requests = np.cumsum([0, *(piece.start[-1] for piece in pieces)])
+        tables = np.cumsum([0, *(piece.base.size for piece in pieces)])
+        columns: dict[str, Any] = {}
+        for name in (f.name for f in fields(cls) if f.name != "start"):
+            values = [getattr(piece, name) for piece in pieces]
+            if name == "base_at":
+                values = [value + first for value, first in zip(values, tables, strict=False)]
+            elif name == "rank" and any(value is not None for value in values):
+                values = [np.zeros(p.start[-1], np.int64) if p.rank is None else p.rank for p in pieces]
+            columns[name] = np.concatenate(values) if isinstance(values[0], np.ndarray) else values[0]
+        starts = [piece.start[:-1] + first for piece, first in zip(pieces, requests, strict=False)]
+        return cls(start=np.concatenate([*starts, requests[-1:]]), **columns)
 
 
 @dataclass(slots=True)
