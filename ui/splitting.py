@@ -1,4 +1,4 @@
-"""Split or copy: every layout of so many chips, simulated in another process one by one, shown as they come."""
+"""Split or copy: every layout of so many chips, simulated in another process, shown as they come."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ui.words import count
 
 _BETWEEN = 4
 _AHEAD = 2
-"""Layouts that are asked for at a time: the next can begin as soon as one is done."""
+"""Pieces of work that are asked for at a time: the next can begin as soon as one is done."""
 
 
 def split_or_copy(scenario: Scenario) -> None:
@@ -35,15 +35,15 @@ def split_or_copy(scenario: Scenario) -> None:
             parts.headline("This can't be laid out as it is.")
             parts.problems(error.problems)
         return
-    possible = [one for one in tried if one.problem is None]
-    found = [outcome for one in possible if (outcome := known(scenario, one)) is not None]
+    possible = sum(one.problem is None for one in tried)
     if _done(scenario, tried):
+        found = known(scenario, tried)
         with top:
             _verdict(scenario, tried, found, int(chips))
         _chart(scenario, found)
     else:
         with top:
-            parts.headline(f"Trying {count(len(possible), 'layout')} of {count(int(chips), 'chip')}.")
+            parts.headline(f"Trying {count(possible, 'layout')} of {count(int(chips), 'chip')}.")
         follow(lambda: go_on(scenario, tried), lambda _: _to_come(scenario, tried))
     _rest(scenario, tried)
 
@@ -53,38 +53,45 @@ def _layouts(scenario: Scenario, chips: int) -> tuple[Layout, ...]:
     return layouts(scenario, chips)
 
 
-def known(scenario: Scenario, layout: Layout) -> LayoutOutcome | None:
-    """A layout's outcome, if it was worked out already."""
-    kept = runs.shared().known_aside(_key(scenario, layout))
-    return None if kept is None else kept.result
+def known(scenario: Scenario, tried: tuple[Layout, ...]) -> list[LayoutOutcome]:
+    """The outcomes that were worked out already, in the order in which they were tried."""
+    store = runs.shared()
+    kept = [store.known_aside(_key(scenario, piece)) for piece in _pieces(tried)]
+    found = {one.layout: one for piece in kept if piece is not None and piece.result for one in piece.result}
+    return [found[layout] for layout in tried if layout in found]
+
+
+def _pieces(tried: tuple[Layout, ...]) -> list[tuple[Layout, ...]]:
+    """What is simulated at a time: all layouts without stages together, then each pipeline, the shorter first."""
+    possible = [one for one in tried if one.problem is None]
+    pipelines = sorted((one for one in possible if one.pp > 1), key=lambda one: one.pp)
+    pieces = [tuple(one for one in possible if one.pp == 1), *((one,) for one in pipelines)]
+    return [piece for piece in pieces if piece]
 
 
 def go_on(scenario: Scenario, tried: tuple[Layout, ...]) -> bool:
     """Ask for what comes next, so that it is worked out; whether all is there."""
     kept = traces.shared().get(scenario.traffic.trace.source)
     store = runs.shared()
-    missing = [one for one in tried if one.problem is None and store.known_aside(_key(scenario, one)) is None]
-    for layout in reversed(missing[:_AHEAD]):  # the newest is begun first
-        store.aside(_key(scenario, layout), work.laid_out, scenario, layout, kept.trace if kept else None)
+    missing = [piece for piece in _pieces(tried) if store.known_aside(_key(scenario, piece)) is None]
+    for piece in reversed(missing[:_AHEAD]):  # the newest is begun first
+        store.aside(_key(scenario, piece), work.laid_out, scenario, piece, kept.trace if kept else None)
     return _done(scenario, tried)
 
 
 def _done(scenario: Scenario, tried: tuple[Layout, ...]) -> bool:
     store = runs.shared()
-    return all(one.problem is not None or store.known_aside(_key(scenario, one)) is not None for one in tried)
+    return all(store.known_aside(_key(scenario, piece)) is not None for piece in _pieces(tried))
 
 
-def _key(scenario: Scenario, layout: Layout) -> str:
+def _key(scenario: Scenario, piece: tuple[Layout, ...]) -> str:
     """By what is simulated: once a layout is used, the comparison is the same."""
-    return f"layout {scenario.replace(layout.changes).token}"
+    return f"layouts {' '.join(scenario.replace(layout.changes).token for layout in piece)}"
 
 
 def _to_come(scenario: Scenario, tried: tuple[Layout, ...]) -> None:
-    possible = [one for one in tried if one.problem is None]
-    found = [outcome for one in possible if (outcome := known(scenario, one)) is not None]
-    st.progress(
-        len(found) / max(len(possible), 1), f"{len(found)} of {len(possible)} simulated with the same requests."
-    )
+    possible, found = sum(one.problem is None for one in tried), known(scenario, tried)
+    st.progress(len(found) / max(possible, 1), f"{len(found)} of {possible} simulated with the same requests.")
     if len(found) > 1:
         _chart(scenario, found)
 

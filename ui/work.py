@@ -5,6 +5,7 @@ Imports no Streamlit, so that a worker starts quickly.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 
 from engine.machine import replica_model
@@ -31,7 +32,7 @@ from engine.study import (
     Way,
     fewest_replicas,
     grouped,
-    layout_outcome,
+    layout_outcomes,
     load_curve,
     policy_outcome,
     remember_capacity,
@@ -148,9 +149,9 @@ def fit_of(trace: Trace) -> Fit | None:
     return fit(trace)
 
 
-def laid_out(scenario: Scenario, layout: Layout, trace: Trace | None = None) -> LayoutOutcome:
-    """What becomes of the scenario's traffic on a layout. Raises `ScenarioError` and `TraceError`."""
-    return layout_outcome(scenario, layout, trace)
+def laid_out(scenario: Scenario, several: Sequence[Layout], trace: Trace | None = None) -> list[LayoutOutcome]:
+    """What becomes of the scenario's traffic on some layouts. Raises `ScenarioError` and `TraceError`."""
+    return layout_outcomes(scenario, several, trace)
 
 
 def placed(problem: Problem) -> tuple[Solution, Packing, str]:

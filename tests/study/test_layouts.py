@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from engine.scenario import Problem, Scenario, ScenarioError
-from engine.study import Layout, LayoutOutcome, frontier, layout_outcome, layouts, present, recommend
+from engine.study import Layout, LayoutOutcome, frontier, layout_outcome, layout_outcomes, layouts, present, recommend
 
 SMALL = Scenario.from_dict(
     {
@@ -101,6 +101,13 @@ def test_tensor_buys_pace_copies_buy_throughput_and_context_the_first_word() -> 
     assert context.lone_first_word_s < 0.8 * copies.lone_first_word_s
     assert copies.runs == 2
     assert copies.capacity_rps == pytest.approx(4 * copies.tokens_per_gpu / 60)
+
+
+def test_all_at_once_as_one_by_one() -> None:
+    several = [one for one in layouts(SMALL, 4) if one.problem is None]
+    assert layout_outcomes(SMALL, several) == [layout_outcome(SMALL, one) for one in several]
+    users = SMALL.replace({"traffic.process": "closed", "traffic.closed.users": 8})
+    assert layout_outcomes(users, several[:2]) == [layout_outcome(users, one) for one in several[:2]]
 
 
 def test_a_pipeline_holds_as_much_as_tensor_parallel_and_is_slower_for_a_user() -> None:

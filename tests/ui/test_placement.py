@@ -110,10 +110,10 @@ def test_split_or_copy_comes_layout_by_layout_and_recommends_one() -> None:
     app.segmented_control(key="placement view False").set_value("One model: split or copy").run()
     tried, deadline = layouts(SMALL, 4), time.monotonic() + 120
     while time.monotonic() < deadline:
-        splitting.go_on(SMALL, tried)
-        if all(one.problem is not None or splitting.known(SMALL, one) is not None for one in tried):
+        if splitting.go_on(SMALL, tried):
             break
         time.sleep(0.1)
+    assert [one.layout for one in splitting.known(SMALL, tried)] == [one for one in tried if one.problem is None]
     app.run()
     assert said(app).replace(NBSP, " ").startswith("Use ")
     assert "The pr" in texts(app)
