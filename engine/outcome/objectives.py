@@ -54,7 +54,8 @@ def score(objective: Objective, attempts: Attempts, metric: Floats, horizon_s: F
     ``metric`` (n,) holds the objective's metric in seconds as its place measures it, ``nan`` where it isn't known or
     not defined; ``horizon_s`` (seeds,) is when each seed's clock stopped. Good: known, within the threshold, and the
     attempt completed or still in the system. An unfinished attempt whose metric isn't known yet is left out while
-    younger than the threshold, and one whose metric has no meaning (gaps in an answer of one token) in every state.
+    younger than the threshold, and of gaps between tokens while it is being answered: how old it is says nothing of
+    them. One whose metric has no meaning (gaps in an answer of one token) is left out in every state.
     At the client the last attempt decides for all of its request, and age counts from the first.
     """
     state = attempts.state
@@ -68,7 +69,7 @@ def score(objective: Objective, attempts: Attempts, metric: Floats, horizon_s: F
     valid = np.where(reached & known, True, failures & (state != COMPLETED))
     valid &= ~(pending & (age < objective.threshold_s))
     if objective.metric in BETWEEN_TOKENS:
-        valid &= attempts.output_tokens > 1
+        valid &= (attempts.output_tokens > 1) & ~(pending & ~np.isnan(attempts.first_token_s))
     good = reached & known & (metric <= objective.threshold_s) & valid
     return _by_request(attempts, valid, good) if objective.measured_at == "client" else Scored(valid, good)
 

@@ -181,7 +181,8 @@ def priorities(p: Parameters) -> Queue:
 
 def round_robin(p: Parameters) -> Queue:
     """N servers with queues of their own that take turns: each is E_N/M/1."""
-    rate_rps, effort = p["N"] * p["rho"] * p["mu"], 1.4 if p["rho"] < 0.8 else 0.6
+    rate_rps = p["N"] * p["rho"] * p["mu"]
+    effort = 1.4 if p["rho"] < 0.8 else 0.95 if p["N"] == 2 else 0.6
     queue = poisson_to_servers(rate_rps, 1, 1.0 / p["mu"], "geometric", effort)
     fleet = {"replicas": p["N"], "routing": {"policy": p["policy"]}}
     return replace(

@@ -21,12 +21,13 @@ ALL = ("rejected", "timed_out", "unfinished")
 SUBSETS = [chosen for size in range(4) for chosen in combinations(ALL, size)]
 
 
-def judged(objective: Objective, *rows: tuple[str, float, float, int]) -> list[str]:
+def judged(objective: Objective, *rows: tuple[str, float, float, int], first_token_s: float = NAN) -> list[str]:
     """What (state, arrival, metric, output tokens) of attempts in one seed amount to: good, bad or out."""
     attempts: Any = SimpleNamespace(
         state=np.array([STATES.index(row[0]) for row in rows], np.int8),
         arrival_s=np.array([row[1] for row in rows]),
         output_tokens=np.array([row[3] for row in rows], np.int32),
+        first_token_s=np.full(len(rows), first_token_s),
         seed_start=np.array([0, len(rows)]),
     )
     found = score(objective, attempts, np.array([row[2] for row in rows]), np.array([HORIZON]))
@@ -70,6 +71,13 @@ class TestScore:
     def test_an_answer_of_one_token_has_no_gaps(self, metric: str, state: str) -> None:
         assert judged(objective(metric=metric), (state, 0.0, NAN, 1)) == ["out"]
         assert judged(objective(metric=metric), ("rejected", 0.0, NAN, 2)) == ["bad"]
+
+    @pytest.mark.parametrize("metric", ["tpot", "max_itl"])
+    def test_gaps_of_an_answer_under_way_are_not_known_however_old_it_is(self, metric: str) -> None:
+        row = ("unfinished", 10.0, NAN, 9)
+        assert judged(objective(metric=metric), row, first_token_s=12.0) == ["out"]
+        assert judged(objective(metric=metric), row) == ["bad"], "it has waited for its first token all the time"
+        assert judged(objective(metric="e2e"), row, first_token_s=12.0) == ["bad"]
 
     @pytest.mark.parametrize("metric", ["ttft", "e2e", "queue"])
     def test_but_all_other_metrics(self, metric: str) -> None:

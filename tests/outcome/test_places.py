@@ -32,6 +32,7 @@ def attempts_of(*requests: list[Attempt]) -> Any:
         state=np.array([STATES.index(row[0]) for row in rows], np.int8),
         arrival_s=np.array([row[1] for row in rows]),
         output_tokens=np.full(len(rows), 9, np.int32),
+        first_token_s=np.full(len(rows), NAN),
         seed_start=np.array([0, len(rows)]),
         attempt=np.array([n for request in requests for n in range(len(request))], np.int64),
         metric=np.array([row[2] for row in rows]),

@@ -30,6 +30,13 @@ KINDS: dict[str, dict[str, Any]] = {
     "a real machine": {"performance": {"kind": "analytic"}, "run.horizon_s": 60.0},
     "pipeline": {"performance": {"kind": "analytic"}, "parallelism.pp": 2, "run.horizon_s": 60.0},
     "split": {"performance": {"kind": "analytic"}, "parallelism.cp": 2, "run.horizon_s": 60.0},
+    "divided": {"performance": {"kind": "analytic"}, "parallelism.sp": "operators", "run.horizon_s": 60.0},
+    "experts": {
+        "performance": {"kind": "analytic"},
+        "model.name": "Qwen3-235B-A22B",
+        "parallelism": {"tp": 1, "ep": 8},
+        "run.horizon_s": 60.0,
+    },
 }
 
 

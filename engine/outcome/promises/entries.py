@@ -47,6 +47,8 @@ def entries(result: Result, objective: Objective) -> Entries:
         failing &= state != REJECTED
     known = ~np.isnan(took) & ((state == COMPLETED) | (state == UNFINISHED))
     pending = ~known & failing & (state == UNFINISHED)
+    if objective.metric in BETWEEN_TOKENS:  # being answered: how old it is says nothing of its gaps
+        pending &= np.isnan(a.first_token_s[last])
     lost = ~known & failing & (state != UNFINISHED) & (state != COMPLETED)
     took = np.where(known, took, np.where(lost, np.inf, np.nan))
     chosen = np.flatnonzero(counted & (known | pending | lost))
