@@ -120,6 +120,13 @@ def frontier_sentence(best: Sequence[LayoutOutcome]) -> str:
     )
 
 
+def without_name(points: int) -> str:
+    """Of those for whose name the chart has no room."""
+    if not points:
+        return ""
+    return f"{points} {'stand' if points > 1 else 'stands'} too close to others for a name; the table has all."
+
+
 def impossible(tried: Sequence[Layout]) -> list[str]:
     """Layouts that can't be used, those with the same reason together."""
     why: dict[str, list[str]] = {}

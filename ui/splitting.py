@@ -62,11 +62,9 @@ def known(scenario: Scenario, tried: tuple[Layout, ...]) -> list[LayoutOutcome]:
 
 
 def _pieces(tried: tuple[Layout, ...]) -> list[tuple[Layout, ...]]:
-    """What is simulated at a time: all layouts without stages together, then each pipeline, the shorter first."""
+    """What is simulated at a time: layouts with as many stages, those without first, for they take the least."""
     possible = [one for one in tried if one.problem is None]
-    pipelines = sorted((one for one in possible if one.pp > 1), key=lambda one: one.pp)
-    pieces = [tuple(one for one in possible if one.pp == 1), *((one,) for one in pipelines)]
-    return [piece for piece in pieces if piece]
+    return [tuple(one for one in possible if one.pp == stages) for stages in sorted({one.pp for one in possible})]
 
 
 def go_on(scenario: Scenario, tried: tuple[Layout, ...]) -> bool:
@@ -111,12 +109,9 @@ def _chart(scenario: Scenario, found: list[LayoutOutcome]) -> None:
     p = scenario.parallelism
     now = Layout(p.tp, p.pp, p.cp, scenario.fleet.replicas, ep=p.ep) if p.sp == "none" else None
     best = frontier(found)
-    parts.chart(
-        "layouts",
-        split_words.frontier_sentence(best),
-        split_charts.layouts_figure(found, best, now),
-        lambda: split_words.outcomes_table(found),
-    )
+    figure = split_charts.layouts_figure(found, best, now)
+    sentence = f"{split_words.frontier_sentence(best)} {split_words.without_name(split_charts.nameless(figure))}"
+    parts.chart("layouts", sentence.strip(), figure, lambda: split_words.outcomes_table(found))
 
 
 def _rest(scenario: Scenario, tried: tuple[Layout, ...]) -> None:

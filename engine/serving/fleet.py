@@ -63,6 +63,8 @@ class Fleet:
     """Whether the server goes on with requests whose client has given up."""
     horizon_s: float | None = None
     """``None``: until every request has ended."""
+    until_scheduled: bool = False
+    """Whether a replica that is a pipeline stops once nobody waits or comes any more; what runs then is unfinished."""
     retries: Retries = field(default_factory=Retries)
     throttle: Throttle | None = None
     autoscaler: Autoscaler | None = None

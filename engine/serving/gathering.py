@@ -110,6 +110,7 @@ class Gathering:
             kv_policy=b.kv_policy,
             policy=b.policy,
             stages=model.stages,
+            until_scheduled=fleet.until_scheduled,
             max_outstanding=None if fleet.max_outstanding is None else each(fleet.max_outstanding),
             max_queued_tokens=None if fleet.max_queued_tokens is None else each(fleet.max_queued_tokens),
             deadlines=fleet.server_deadlines,

@@ -107,6 +107,8 @@ class Lanes:
     policy: str = "chunked"
     stages: int = 1
     """Above 1 a lane here is a replica that is a pipeline of so many stages, through which its own lanes take turns."""
+    until_scheduled: bool = False
+    """Whether pipelines stop once nobody waits or comes any more."""
     max_outstanding: Ints | None = None
     max_queued_tokens: Ints | None = None
     rank: Ints | None = None

@@ -6,7 +6,7 @@ machines are cheaper together, and every lane goes its own way all the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from .fleet import BATCH_LANES, Fleet, FleetRun, gathered, run_fleet
 from .gathering import OpenGathering, Rows
 from .lanes import Lanes, Served, StepLog
 from .lockstep import Lockstep
+from .pipelined import Pipelined
 from .steplog import Sink
 
 
@@ -27,13 +28,13 @@ def run_fleets(
 ) -> list[FleetRun]:
     """What ``run_fleet`` gives for each fleet with its requests and its sink, bit by bit.
 
-    Together run fleets that differ in their machines and in their size alone; the others, and those whose replicas
-    react to one another, run by themselves.
+    Together run fleets that differ in their machines and in their size alone, pipelines with those of as many stages;
+    the others, and those whose replicas react to one another, run by themselves.
     """
     found: list[FleetRun | None] = [None] * len(fleets)
     waiting: list[_Fleet] = []
     for i, fleet in enumerate(fleets):
-        if fleet.coupled or fleet.decode is not None or fleet.model.stages > 1:
+        if fleet.coupled or fleet.decode is not None:
             found[i] = run_fleet(fleet, requests[i], first_seed, sinks[i])
         else:
             waiting.append(_Fleet.of(i, fleet, requests[i], first_seed))
@@ -61,17 +62,18 @@ class _Fleet:
         return cls(number, fleet, gathering, rows, gathering.lanes_of(rows))
 
 
-def _batches(fleets: Sequence[_Fleet]) -> Iterator[list[_Fleet]]:
+def _batches(fleets: Sequence[_Fleet]) -> list[list[_Fleet]]:
     """Those that can run together, up to so many lanes."""
-    batch: list[_Fleet] = []
+    batches: list[list[_Fleet]] = []
     for one in fleets:
-        count = sum(other.lanes.count for other in batch) + one.lanes.count
-        if batch and (count > BATCH_LANES or one.lanes.rules != batch[0].lanes.rules):
-            yield batch
-            batch = []
-        batch.append(one)
-    if batch:
-        yield batch
+        for batch in batches:
+            count = sum(other.lanes.count for other in batch) + one.lanes.count
+            if count <= BATCH_LANES and one.lanes.rules == batch[0].lanes.rules:
+                batch.append(one)
+                break
+        else:
+            batches.append([one])
+    return batches
 
 
 def _together(batch: Sequence[_Fleet], sinks: Sequence[Sink]) -> list[FleetRun]:
@@ -84,7 +86,8 @@ def _together(batch: Sequence[_Fleet], sinks: Sequence[Sink]) -> list[FleetRun]:
             if mine.size:
                 sinks[one.number](_part(log, mine, int(lo)))
 
-    served = Lockstep(Lanes.joined([one.lanes for one in batch]), dealt_out).run()
+    lanes = Lanes.joined([one.lanes for one in batch])
+    served = (Pipelined if lanes.stages > 1 else Lockstep)(lanes, dealt_out).run()
     runs = []
     for i, one in enumerate(batch):
         own = _own(served, slice(int(place[i]), int(place[i + 1])), int(lane[i]), int(lane[i + 1]))

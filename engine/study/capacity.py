@@ -7,7 +7,7 @@ capacity is always what the fleet can complete.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
 
 from engine.machine import ReplicaModel
@@ -15,7 +15,7 @@ from engine.scenario import Scenario
 from engine.traffic import Trace
 
 from .pools import PoolRates, measured_rates
-from .saturated import completion_rate
+from .saturated import completion_rate, completion_rates
 
 _KEEP = 256
 _known: OrderedDict[str, float | PoolRates | None] = OrderedDict()
@@ -42,6 +42,21 @@ def capacity_rps(s: Scenario, model: ReplicaModel, trace: Trace | None = None) -
 
     value = _remembered(_key(s, trace), measure)
     return None if value is None or isinstance(value, PoolRates) else float(value)
+
+
+def measure_together(several: Sequence[tuple[Scenario, ReplicaModel]], trace: Trace | None = None) -> None:
+    """Measure `capacity_rps` of machines that serve the same traffic, for less time than one after the other: it is
+    remembered then. Those with policy ``disaggregated`` are left out."""
+    missing: dict[str, tuple[Scenario, ReplicaModel]] = {}
+    for s, model in several:
+        trace = trace if s.traffic.process == "trace" else None
+        key = _key(s, trace)
+        with _lock:
+            known = key in _known
+        if not known and s.batching.policy != "disaggregated":
+            missing[key] = s, model
+    for key, value in zip(missing, completion_rates(list(missing.values()), trace), strict=True):
+        _keep(key, value)
 
 
 def pool_rates(s: Scenario, model: ReplicaModel, trace: Trace | None = None) -> PoolRates | None:

@@ -20,8 +20,9 @@ from .run import simulate, simulate_together
 
 SEEDS = 2
 MOST_ACCELERATORS = 64
-MOST_STAGES = 2
-"""Longer pipelines take many seconds to simulate, each."""
+MOST_REQUESTS_IN_STAGES = 6_000
+"""Of a copy that is a pipeline, in a run. Measured: a thousand take 3 to 6 s; up to 30 s where copies of 16 stages have
+little to do."""
 Pressure = Literal["memory", "requests", "prompts", "pace", "none"]
 """What forces a split or more copies. memory: no chip alone holds the model. requests: copies on as few chips as
 hold it can't serve what arrives. prompts: reading a prompt takes them most of the promised time. pace: their words come
@@ -77,7 +78,7 @@ def layouts(s: Scenario, accelerators: int) -> tuple[Layout, ...]:
     """Every way of dealing out so many accelerators in copies of one shape, most copies first.
 
     Those that can't work say why: heads that don't divide, fewer layers than stages, no link that joins so many, not
-    enough memory and by how much; so do pipelines of more than `MOST_STAGES`. Raises `ScenarioError`.
+    enough memory and by how much; so do pipelines that take too long to simulate. Raises `ScenarioError`.
     """
     if not 1 <= accelerators <= MOST_ACCELERATORS:
         raise ScenarioError.of("", f"{accelerators}", "accelerators", f"give from 1 to {MOST_ACCELERATORS}")
@@ -103,15 +104,26 @@ def _checked(s: Scenario, shape: Layout) -> Layout:
     if shape.pp > layers:
         problem = Problem("parallelism.pp", str(shape.pp), f"stages are more than the {layers} layers", "give fewer")
         return replace(shape, problem=problem)
-    if shape.pp > MOST_STAGES:
-        reason = f"stages are more than the {MOST_STAGES} that are compared here, for the time that it takes"
-        problem = Problem("parallelism.pp", str(shape.pp), reason, "give fewer")
+    asked = _asked(s) / shape.replicas
+    if shape.pp > 1 and asked > MOST_REQUESTS_IN_STAGES:
+        reason = (
+            f"stages would be simulated with {asked:,.0f} requests a copy, more than the {MOST_REQUESTS_IN_STAGES:,} "
+            "that take about half a minute"
+        )
+        problem = Problem("parallelism.pp", str(shape.pp), reason, "shorten run.horizon_s")
         return replace(shape, problem=problem)
     try:
         replica_model(s.replace(shape.changes))
     except ScenarioError as error:
         return replace(shape, problem=error.problems[0])
     return shape
+
+
+def _asked(s: Scenario) -> float:
+    """About how many requests come in a run; 0 where only its end will tell."""
+    if s.traffic.process in ("closed", "trace") or s.run.horizon_s is None:
+        return 0.0
+    return s.traffic.rate_rps * s.traffic.shape.mean_factor(s.run.horizon_s) * s.run.horizon_s
 
 
 def layout_outcome(s: Scenario, layout: Layout, trace: Trace | None = None, *, seeds: int = SEEDS) -> LayoutOutcome:
@@ -124,8 +136,8 @@ def layout_outcome(s: Scenario, layout: Layout, trace: Trace | None = None, *, s
 
 
 def layout_outcomes(s: Scenario, several: Sequence[Layout], trace: Trace | None = None) -> list[LayoutOutcome]:
-    """`layout_outcome` of each, for less time: all are simulated in one run of the engine, but for pipelines, whose
-    rounds are others, and users who wait for their answers."""
+    """`layout_outcome` of each, for less time: those with as many stages are simulated in one run of the engine, unless
+    users wait for their answers."""
     if s.traffic.process == "closed":
         return [layout_outcome(s, layout, trace) for layout in several]
     results = simulate_together([_on(s, layout, SEEDS) for layout in several], trace)

@@ -14,7 +14,7 @@ from engine.scenario import Scenario
 from engine.serving import Fleet, FleetRun, Sink, StepLog, run_fleet, run_fleets, run_users
 from engine.traffic import Requests, Trace, generate, users
 
-from .capacity import capacity_rps, pool_rates
+from .capacity import capacity_rps, measure_together, pool_rates
 from .prompts import prompts_at_once
 
 KEEP_STEPS_OF = 300_000
@@ -49,6 +49,7 @@ def simulate_together(scenarios: Sequence[Scenario], trace: Trace | None = None)
     watches = [_Watch(load) for load in loads]
     seed = scenarios[0].run.seed if scenarios else 0
     runs = run_fleets([load.fleet for load in loads], [load.given for load in loads], seed, watches)
+    measure_together([(load.scenario, load.model) for load in loads], trace)
     return [watch.result(run, trace, started) for watch, run in zip(watches, runs, strict=True)]
 
 

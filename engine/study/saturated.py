@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.machine import ReplicaModel, replica_model
 from engine.scenario import Batching, Scenario, Steady
-from engine.serving import Fleet, FleetRun, StepLog, ended_by, run_fleet
+from engine.serving import Fleet, FleetRun, StepLog, ended_by, run_fleet, run_fleets
 from engine.traffic import Requests, Trace, generate, stream
 
 from .prompts import prompts_at_once
@@ -21,6 +22,10 @@ _POOL = 1 << 16
 """Requests that stand for the mix."""
 _FEWEST = 200
 """Completions of a replica that are watched, at least."""
+_BEFORE = 0.5
+"""Turns of all seats that it makes before, at most: until all that it began with have been taken up."""
+_FEWEST_IN_STAGES, _BEFORE_IN_STAGES = 100, 0.25
+"""Likewise of a pipeline, whose rounds are dear; its capacity is as exact, because its seats are many."""
 _MOST_SEATS = 16_384
 """Requests that a replica begins with at most; one that works on many more is measured before it has filled up."""
 _ALL_SEATS = 8192
@@ -33,20 +38,53 @@ def completion_rate(s: Scenario, model: ReplicaModel, trace: Trace | None) -> fl
 
     Output tokens per second, divided by the mean length of an answer. ``trace`` is the mix when it is given.
     """
-    pool = mix_of(s, model, trace)
-    if not len(pool):
-        return None
-    seats = seats_of(s.batching, model, pool)
-    turns = -(-_FEWEST // seats)
-    lanes = int(np.clip(_ALL_SEATS // seats, 2, 64))
-    requests = saturating(pool, s.batching, lanes, seats, int((turns + 0.5) * seats) + 1, model.stages)
-    if s.batching.policy != "chunked":  # its steps read as much as these requests have, not those of the scenario's run
-        model = replica_model(s, prompts_at_once(s.batching, requests))
-    pieces: list[StepLog] = []
-    run = run_fleet(Fleet(model, s.batching), requests, 1, pieces.append)
-    begin, end = np.transpose([busy_window(run, lane, seats, turns) for lane in range(lanes)])
-    tokens = tokens_made(run, StepLog.joined(pieces), begin, end)
-    return float(tokens / (end - begin).sum() / pool.output_tokens.mean())
+    return completion_rates([(s, model)], trace)[0]
+
+
+def completion_rates(several: Sequence[tuple[Scenario, ReplicaModel]], trace: Trace | None) -> list[float | None]:
+    """`completion_rate` of each, to the last bit, for less time: their replicas run side by side."""
+    saturated = [_Saturated.of(s, model, trace) for s, model in several]
+    some = [one for one in saturated if one is not None]
+    logs: list[list[StepLog]] = [[] for _ in some]
+    runs = run_fleets([one.fleet for one in some], [one.requests for one in some], 1, [log.append for log in logs])
+    rates = iter([one.rate(run, log) for one, run, log in zip(some, runs, logs, strict=True)])
+    return [None if one is None else next(rates) for one in saturated]
+
+
+@dataclass(frozen=True, slots=True)
+class _Saturated:
+    """Replicas that have as much to do as they can."""
+
+    fleet: Fleet
+    requests: list[Requests]
+    """Of each replica."""
+    seats: int
+    turns: int
+    answer: float
+    """Mean tokens of an answer."""
+
+    @classmethod
+    def of(cls, s: Scenario, model: ReplicaModel, trace: Trace | None) -> _Saturated | None:
+        pool = mix_of(s, model, trace)
+        if not len(pool):
+            return None
+        seats = seats_of(s.batching, model, pool)
+        fewest, before = (_FEWEST, _BEFORE) if model.stages == 1 else (_FEWEST_IN_STAGES, _BEFORE_IN_STAGES)
+        turns = -(-fewest // seats)
+        lanes = int(np.clip(_ALL_SEATS // seats, 2, 64))
+        requests = saturating(pool, s.batching, lanes, seats, int((turns + before) * seats) + 1, model.stages)
+        if s.batching.policy != "chunked":  # its steps read as much as these have, not the requests of the scenario
+            model = replica_model(s, prompts_at_once(s.batching, requests))
+        fleet = Fleet(model, s.batching, until_scheduled=model.stages > 1)
+        return cls(fleet, requests, seats, turns, float(pool.output_tokens.mean()))
+
+    def rate(self, run: FleetRun, log: list[StepLog]) -> float:
+        """Requests per second, of what was seen."""
+        begin, end = np.transpose([busy_window(run, i, self.seats, self.turns) for i in range(len(self.requests))])
+        if np.isnan(end).any():  # all were taken up at once, so that only the whole run is of use
+            whole, again = replace(self, fleet=replace(self.fleet, until_scheduled=False)), list[StepLog]()
+            return whole.rate(run_fleet(whole.fleet, self.requests, 1, again.append), again)
+        return float(tokens_made(run, StepLog.joined(log), begin, end) / (end - begin).sum() / self.answer)
 
 
 def group_size(s: Scenario, model: ReplicaModel, trace: Trace | None) -> int | None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import csv
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from engine.serving import fleet, gathering
+from engine.serving import StepLog, fleet, gathering, run_fleet
 from engine.serving.pipelined import Pipelined
 from tests.reference.model import Request, Setup
 from tests.reference.scenarios import LinearBase, has_exact_times, random_case
 from tests.reference.simulator import simulate
-from tests.serving.compare import assert_equal, differences, run_engine
+from tests.serving.compare import assert_equal, differences, fleet_of, requests_of, run_engine
 
 BUBBLES = Path(__file__).parents[1] / "truth" / "parallel_oracles.csv"
 
@@ -38,10 +39,10 @@ def in_stages(setup: Setup, stages: int) -> None:
 
 
 def compare(seed: int) -> None:
-    """One random case with 2, 3 or 4 stages; the reference's own laws are checked too."""
+    """One random case with 2, 3, 4 or 8 stages; the reference's own laws are checked too."""
     rng = random.Random(f"pipeline {seed}")
     setup, requests = random_case(rng, {extra for extra in EXTRAS if rng.random() < 0.3})
-    in_stages(setup, rng.choice([2, 3, 4]))
+    in_stages(setup, rng.choice([2, 3, 4, 8]))
     assert_equal(setup, requests, seed)
 
 
@@ -90,6 +91,27 @@ def test_the_result_does_not_depend_on_what_runs_together(seed: int, monkeypatch
     for name in ("scheduled_s", "first_token_s", "finish_s", "state", "preemptions", "replica"):
         np.testing.assert_array_equal(getattr(together, name)[part], getattr(alone, name))
         np.testing.assert_array_equal(getattr(together, name), getattr(one_by_one, name))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_until_all_are_scheduled_everything_is_as_ever(seed: int) -> None:
+    rng = random.Random(f"scheduled {seed}")
+    setup, requests = random_case(rng, {"deadlines"} if seed % 2 else set())
+    setup.horizon_s, setup.stages = None, 2 + seed % 3
+    stopped = replace(fleet_of(setup, requests), until_scheduled=True)
+    log: list[StepLog] = []
+    short = run_fleet(stopped, [requests_of(requests)[0]], 1, log.append).attempts
+    whole, steps = run_engine(setup, [requests])
+    np.testing.assert_array_equal(short.scheduled_s, whole.attempts.scheduled_s)
+    for replica in range(setup.replicas):
+        mine = whole.attempts.replica == replica
+        last = np.nanmax(whole.attempts.scheduled_s[mine], initial=0.0)
+        for name in ("first_token_s", "finish_s"):
+            before = mine & (getattr(whole.attempts, name) <= last)
+            np.testing.assert_array_equal(getattr(short, name)[before], getattr(whole.attempts, name)[before])
+    assert StepLog.joined(log).lane.size <= steps.lane.size
+    if not seed % 2:
+        assert np.isnan(short.finish_s).any()
 
 
 def bubbles() -> list[tuple[int, int, str, float]]:

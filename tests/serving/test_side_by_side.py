@@ -35,6 +35,7 @@ LAYOUTS: tuple[dict[str, Any], ...] = (
     {"parallelism.tp": 1, "parallelism.pp": 2, "fleet.replicas": 2},
     {"parallelism.tp": 4, "fleet.replicas": 1, "batching.kv_capacity_tokens": 12_000},
     {"parallelism.tp": 4, "fleet.replicas": 1, "hardware.accelerator": "A100-SXM4-80GB"},
+    {"parallelism.tp": 2, "parallelism.pp": 2, "fleet.replicas": 1, "batching.kv_capacity_tokens": 12_000},
 )
 CLASSES = [
     {"name": "first", "priority": 0, "prompt_tokens": {"dist": "constant", "value": 900}},

@@ -10,7 +10,8 @@ import pytest
 from engine.machine import replica_model
 from engine.outcome import half_width
 from engine.scenario import Scenario
-from engine.study import capacity, capacity_rps, forget_capacities, remember_capacity, simulate
+from engine.serving import Fleet
+from engine.study import capacity, capacity_rps, forget_capacities, remember_capacity, saturated, simulate
 from engine.traffic import Trace, read_trace
 from tests.study.mixes import PROFILE
 from tests.study.mixes import one_class as scenario
@@ -181,3 +182,32 @@ class TestPipelines:
         assert rate is not None
         busy = s.replace({"traffic.rate_rps": 1.3 * rate, "run": {"horizon_s": 900.0, "warmup_s": 100.0, "seeds": 2}})
         assert simulate(busy).throughput["requests_per_s"] == pytest.approx(rate, rel=0.05)
+
+    @pytest.mark.parametrize("seats", [24, 5])
+    def test_what_comes_after_the_last_admission_does_not_count(
+        self, seats: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A replica that is taken to have five seats, and has more, takes all up at once: the whole run counts."""
+        s = scenario(200.0, 50.0, max_num_seqs=24, max_num_batched_tokens=8192).replace({"parallelism.pp": 2})
+        monkeypatch.setattr(saturated, "seats_of", lambda *given: seats)
+        monkeypatch.setattr(saturated, "_FEWEST_IN_STAGES", seats)
+        stopped = measured(s)
+        forget_capacities()
+        monkeypatch.setattr(saturated, "Fleet", lambda model, batching, until_scheduled: Fleet(model, batching))
+        assert measured(s) == stopped
+
+
+def test_side_by_side_as_each_alone() -> None:
+    one = scenario(200.0, 20.0, max_num_seqs=8, max_num_batched_tokens=512)
+    changes: list[dict[str, Any]] = [
+        {}, {"batching.max_num_seqs": 12}, {"parallelism.pp": 2}, {"parallelism.pp": 2, "batching.max_num_seqs": 20},
+        {"batching.policy": "prefill_first"}, {"batching.max_model_len": 2},
+    ]  # fmt: skip
+    several = [(s, replica_model(s)) for s in (one.replace(change) for change in changes)]
+    alone = [capacity_rps(s, model) for s, model in several]
+    assert alone[-1] is None
+    forget_capacities()
+    capacity.measure_together(several)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(capacity, "completion_rate", lambda *given: pytest.fail("measured again"))
+        assert [capacity_rps(s, model) for s, model in several] == alone

@@ -35,7 +35,7 @@ def shapes(found: tuple[Layout, ...]) -> set[tuple[int, int, int, int]]:
 def test_every_way_of_dealing_out_four_chips() -> None:
     found = layouts(SMALL, 4)
     assert shapes(found) == {(1, 1, 1, 4), (2, 1, 1, 2), (4, 1, 1, 1), (1, 1, 2, 2), (1, 1, 4, 1), (2, 1, 2, 1),
-                             (1, 2, 1, 2), (2, 2, 1, 1)}  # fmt: skip
+                             (1, 2, 1, 2), (2, 2, 1, 1), (1, 4, 1, 1)}  # fmt: skip
     assert all(one.chips * one.replicas == 4 for one in found)
     assert [one.replicas for one in found] == sorted((one.replicas for one in found), reverse=True)
     assert present(SMALL) == 4
@@ -49,7 +49,7 @@ def test_every_way_of_dealing_out_four_chips() -> None:
         ({}, 16, (16, 1, 1), "parallelism.tp", "is beyond the 8 H100-SXM-80GB that a fast link joins"),
         ({}, 16, (4, 1, 4), "parallelism.cp", "makes 16 devices, and a fast link joins 8"),
         ({}, 64, (1, 64, 1), "parallelism.pp", "stages are more than the 32 layers"),
-        ({}, 4, (1, 4, 1), "parallelism.pp", "stages are more than the 2 that are compared here"),
+        ({"traffic.rate_rps": 800}, 4, (1, 2, 1), "parallelism.pp", "with 16,000 requests a copy, more than the 6,000"),
         ({"autoscaler.policy": "hpa"}, 4, (1, 2, 1), "autoscaler.policy", "is not available yet"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from engine.scenario import Problem, preset
@@ -82,12 +84,23 @@ def test_the_chart_draws_the_frontier_and_hollows_the_others() -> None:
     assert {flat(text): symbol for text, symbol in symbols.items()} == {
         "8 copies": "square", "TP2 × 4 (now)": "circle", "TP4 × 2": "circle", "TP8": "circle-open",
     }  # fmt: skip
+    assert split_charts.nameless(figure) == 0
+    crowd = split_charts.layouts_figure([replace(COPIES, layout=Layout(1, 1, 1, n)) for n in range(1, 7)], [], None)
+    assert split_words.without_name(split_charts.nameless(crowd)).startswith("2 stand too close")
+    assert split_words.without_name(0) == ""
     assert figure.layout.xaxis.range[0] == figure.layout.yaxis.range[0] == 0
     table = split_words.outcomes_table(ALL)
     assert list(table["tokens/s/GPU at most"]) == [500.0, 450.0, 300.0, 200]
     assert "pace is traded for throughput" in split_words.frontier_sentence(best)
     assert flat(split_words.frontier_sentence(best[:1])).startswith("**2 copies of 4 chips (TP4) beat every")
     assert split_words.frontier_sentence(()) == "No layout produced a word."
+
+
+def test_every_kind_of_split_has_a_look_of_its_own() -> None:
+    kinds = {(1, 1, 1, 1): "copies", (2, 1, 1, 1): "tensor", (2, 2, 1, 1): "pipeline", (1, 8, 1, 1): "pipeline",
+             (2, 1, 2, 1): "context", (1, 1, 1, 8): "experts"}  # fmt: skip
+    for (tp, pp, cp, ep), kind in kinds.items():
+        assert split_charts.kind(Layout(tp, pp, cp, 1, ep=ep)) == kind
 
 
 def test_what_each_split_sends() -> None:

@@ -24,11 +24,12 @@ from ..clock import end_of, steps_to
 from ..lanes import Bools, Floats, Ints
 from ..policy import KV, MAX_NUM_SEQS
 from ..work import Work
+from .shelf import CTX, N_SLOT, NEXT_KEY, PART, STEP, any_lane
 
 if TYPE_CHECKING:
     from .engine import Pipelined
 
-_ALMOST = 1e-13
+ALMOST = 1e-13
 """Relative: what two ways of adding up the same steps differ by."""
 _MOST = 2**24
 
@@ -40,6 +41,8 @@ class Cycles:
     Arrays are (replicas of i,), those of the others (replicas of i, stages) with ``there`` false where there is none.
     """
 
+    nth: Ints
+    """Places of the replicas among those that were asked about."""
     i: Ints
     lane: Ints
     n: Ints
@@ -56,54 +59,86 @@ class Cycles:
 
     def at(self, which: Bools) -> Cycles:
         """Those of some of the replicas."""
+        if np.count_nonzero(which) == which.size:
+            return self
         return Cycles(*(getattr(self, name)[which] for name in self.__slots__))
 
 
-def plan(e: Pipelined, w: Work, i: Ints, lane: Ints, limit: NDArray[np.int8]) -> Cycles:
-    """Cycles that begin now in replicas ``i``, where there are any."""
+def plan(
+    e: Pipelined, w: Work, i: Ints, lane: Ints, begun: Bools, alone_s: Floats, limit: NDArray[np.int8]
+) -> Cycles | None:
+    """Cycles that begin now in replicas ``i``, those where a step has ``begun`` that takes ``alone_s`` (replicas,)
+    seconds; ``None``: nowhere."""
     s, shelf = e.s, e.shelf
-    others = np.arange(e.stages) != lane[:, None]
-    there = others & (shelf.end[i] < np.inf)
-    plain = (w.n[i] > 0) & (w.n[i] == w.tokens[i]) & (s.part[i] < 0)
+    plain = begun & (w.n[i] > 0) & (s.part[i] < 0) & (s.t[i] - shelf.since[i, lane] <= ALMOST * s.t[i])
+    if w.chunks is not None:
+        plain &= w.chunks.q[i] == 0
     if w.preempted is not None:
         plain &= ~w.preempted[i]
-    restless = (shelf.running[i] & others & ~there) | (there & (shelf.joined[i] > 0)) | (shelf.lanes["part"][i] >= 0)
-    plain &= ~restless.any(axis=1) & (s.t[i] - shelf.since[i, lane] <= _ALMOST * s.t[i]) & _nobody_comes(e, w, i, limit)
-    i, lane, there = i[plain], lane[plain], there[plain]
-    order = np.where(there, shelf.end[i], np.inf).argsort(axis=1, kind="stable")
+    nth = plain.nonzero()[0]
+    nth = nth[_all_decode(e, i[nth], lane[nth])] if nth.size else nth
+    nth = nth[_nobody_comes(e, w, i[nth], limit[i[nth]])] if nth.size else nth
+    if not nth.size:
+        return None
+    i, lane = i[nth], lane[nth]
+    c = _laid_out(e, w, nth, i, lane, alone_s, limit)
+    c = c.at(_in_step(e, c))
+    if c.i.size:
+        c.m = _how_many(e, c)
+        c = c.at(c.m >= 1)
+    return c if c.i.size else None
+
+
+def _all_decode(e: Pipelined, i: Ints, lane: Ints) -> Bools:
+    """(replicas of i,): where all lanes but ``lane`` that have requests are under way, and no prompt is read."""
+    shelf = e.shelf
+    restless = np.where(shelf.end[i] < np.inf, shelf.joined[i], shelf.running[i]) > 0
+    restless |= shelf.columns[PART].take(i, axis=0) >= 0
+    restless[np.arange(i.size), lane] = False
+    return ~any_lane(restless)
+
+
+def _laid_out(
+    e: Pipelined, w: Work, nth: Ints, i: Ints, lane: Ints, alone_s: Floats, limit: NDArray[np.int8]
+) -> Cycles:
+    """What the lanes of replicas ``i`` do in a cycle."""
+    s, shelf = e.s, e.shelf
+    ends = shelf.end[i]
+    ends[np.arange(i.size), lane] = np.inf
+    order = ends.argsort(axis=1, kind="stable")
+    at = (i * e.stages)[:, None] + order
 
     def by_entry(values: NDArray[Any]) -> NDArray[Any]:
-        return np.take_along_axis(values, order, axis=1)
+        return values.reshape(-1).take(at)
 
-    there = by_entry(there)
-    n_k = np.where(there, by_entry(shelf.lanes["n_slot"][i]), 0)
+    end_k = ends[np.arange(i.size)[:, None], order]
+    there = end_k < np.inf
+    n_k = np.where(there, by_entry(shelf.columns[N_SLOT]), 0)
     slope_k = s.kv_s[i][:, None] * n_k
-    c = Cycles(
+    return Cycles(
+        nth=nth,
         i=i,
         lane=lane,
         n=w.n[i],
-        d=e.duration(w)[i],
+        d=alone_s[i],
         slope=s.kv_s[i] * w.n[i],
         limit=limit[i],
         order=order,
         there=there,
         n_k=n_k,
-        d_k=np.where(there, by_entry(shelf.work_s[i]) + slope_k, 0.0),
+        d_k=np.where(there, by_entry(shelf.work_s) + slope_k, 0.0),
         slope_k=slope_k,
-        end_k=np.where(there, by_entry(shelf.end[i]), -np.inf),
+        end_k=np.where(there, end_k, -np.inf),
         m=np.zeros(i.size, np.int64),
     )
-    c = c.at(_in_step(e, c))
-    c.m = _how_many(e, c)
-    return c.at(c.m >= 1)
 
 
 def _nobody_comes(e: Pipelined, w: Work, i: Ints, limit: NDArray[np.int8]) -> Bools:
     """(replicas of i,): where nobody who waits can be admitted by any lane before something changes."""
     s = e.s
-    closed: Bools = ~e.queue.wait[i] | (limit[i] == KV)
-    closed |= (limit[i] == MAX_NUM_SEQS) & (s.inside[i] >= e.most[i])
-    j = (~closed & (limit[i] == MAX_NUM_SEQS)).nonzero()[0]  # this lane's seats are taken, others have some left
+    seats = limit == MAX_NUM_SEQS
+    closed: Bools = ~e.queue.wait[i] | (limit == KV) | (seats & (s.inside[i] >= e.most[i]))
+    j = (~closed & seats).nonzero()[0]  # this lane's seats are taken, others have some left
     if j.size and e.kv.bounded:
         request, size, _ = e.queue.heads(i[j])
         closed[j] = ~e.kv.fits(w, i[j], request, size)
@@ -113,10 +148,10 @@ def _nobody_comes(e: Pipelined, w: Work, i: Ints, limit: NDArray[np.int8]) -> Bo
 def _in_step(e: Pipelined, c: Cycles) -> Bools:
     """Where this lane's step is the longest, and all lanes have ended theirs when it is their turn again."""
     t, p = e.s.t[c.i], e.stages
-    almost = _ALMOST * t
+    almost = ALMOST * t
     turn = (t + c.d / p)[:, None] + (np.cumsum(c.d_k, axis=1) - c.d_k) / p
     ready = (c.end_k <= turn + almost[:, None]).all(axis=1) & (e.last_end[c.i] + c.d / p <= t + c.d + almost)
-    return np.asarray(ready & (c.d_k.max(axis=1) <= c.d * (1 + _ALMOST)), np.bool_)
+    return np.asarray(ready & (c.d_k.max(axis=1) <= c.d * (1 + ALMOST)), np.bool_)
 
 
 def _how_many(e: Pipelined, c: Cycles) -> Ints:
@@ -124,7 +159,7 @@ def _how_many(e: Pipelined, c: Cycles) -> Ints:
     comes or has to leave."""
     s, shelf = e.s, e.shelf
     rows = c.i[:, None]
-    left = np.where(c.there, (shelf.lanes["next_key"] - shelf.lanes["step"])[rows, c.order], _MOST).min(axis=1)
+    left = np.where(c.there, (shelf.columns[NEXT_KEY] - shelf.columns[STEP])[rows, c.order], _MOST).min(axis=1)
     m: Ints = np.minimum(np.minimum(s.next_key[c.i] - s.step[c.i] - 1, left), _MOST)
     if e.kv.bounded and e.kv.grows:
         m = np.minimum(m, (s.cap[c.i] - s.held[c.i]) // (c.n + c.n_k.sum(axis=1)))
@@ -189,14 +224,14 @@ def skip_others(e: Pipelined, c: Cycles) -> None:
     if x.size:
         _log_later(e, c, row[x], (j[x], k[x]), e1[x], g[x], later[x] / (em[x] - e1[x]))
     largest = np.maximum(under_way - shelf.since[j, k], np.where(m > 1, e1 - under_way, 0.0))
-    e.note_gaps(shelf.rid[j, k], n, np.maximum(largest, np.where(m > 2, g + (m - 3) * slope, 0.0)))
+    e.note_gaps(shelf.slots[1, j, k], n, np.maximum(largest, np.where(m > 2, g + (m - 3) * slope, 0.0)))
     if e.policy.spending is not None:
         whole = em <= s.hz[j]
         work = np.where(whole, d + later, later + d - (d + (m - 1) * slope_k))
         shelf.per_token[j, k] += work / n
         shelf.steps[j, k] += np.where(whole, m, m - 1)
-    for name in ("ctx", "step"):
-        shelf.lanes[name][j, k] += m * n if name == "ctx" else m
+    shelf.columns[CTX, j, k] += m * n
+    shelf.columns[STEP, j, k] += m
     shelf.held[j, k] += m * n
     np.add.at(s.held, j, m * n)
     shelf.end[j, k], shelf.since[j, k], shelf.work_s[j, k] = em, before, d + (m - 1) * slope_k
@@ -207,7 +242,7 @@ def _log_first(
     e: Pipelined, c: Cycles, row: Ints, lane: tuple[Ints, Ints], last: Floats, end: Floats, share: Floats
 ) -> None:
     """The first step of the cycles of each other lane, from the end of the one under way on."""
-    n = e.shelf.lanes["n_slot"][lane]
+    n = e.shelf.running[lane]
     none, zeros = np.zeros(n.size, np.int64), np.zeros(n.size)
     e.log.add(
         e.s.lane[lane[0]], last, end - last, zeros, none + 1, n, n, n, e.shelf.held[lane], _limits(e, c, row, n), none,
@@ -219,7 +254,7 @@ def _log_later(
     e: Pipelined, c: Cycles, row: Ints, lane: tuple[Ints, Ints], begin: Floats, gap: Floats, share: Floats
 ) -> None:
     """The steps after it, whose ends lie as far apart as those of the lane that sets the pace, and a little more."""
-    n = e.shelf.lanes["n_slot"][lane]
+    n = e.shelf.running[lane]
     none, zeros = np.zeros(n.size, np.int64), np.zeros(n.size)
     e.log.add(
         e.s.lane[lane[0]], begin, gap, c.slope[row], c.m[row] - 1, n, n, n, e.shelf.held[lane] + n,

@@ -32,6 +32,7 @@ from ..queue import Queue
 from ..steplog import Sink
 from ..work import Work
 from .cycles import plan, skip, skip_others
+from .plain import go_on
 from .shared import ChunkedInTurns, SharedQueue
 from .shelf import Shelf
 
@@ -49,8 +50,11 @@ class Pipelined(Lockstep):
         s, self.stages = self.s, lanes.stages
         s.active, s.elsewhere = np.zeros(lanes.count, np.bool_), np.zeros(lanes.count, np.int64)
         s.gone = np.zeros(lanes.count, np.int64)
+        self.until_scheduled = lanes.until_scheduled
         self.most = lanes.max_num_seqs
-        self.shelf = Shelf(s, lanes.stages, self.patience, self.policy.spending)
+        self.seats = -(-self.most // self.stages)
+        """(replicas,): of a lane."""
+        self.shelf = self.chunked.shelf = Shelf(s, lanes.stages, self.patience, self.policy.spending)
         self.gate: Floats = np.full(lanes.count, -np.inf)
         """When the first stage is free, seconds."""
         self.last_end: Floats = np.full(lanes.count, -np.inf)
@@ -67,55 +71,68 @@ class Pipelined(Lockstep):
         return self.chunked
 
     def _rounds(self) -> None:
-        s = self.s
-        while s.lane.size:
-            what, at, lane = self._next()
+        """In every round each replica ends the step that ends next, unless one starts before; then one may start."""
+        while self.s.lane.size:
+            go_on(self)
+            what, at, may = self._next()
             over = what == _OVER
             if np.count_nonzero(over):
                 self._finish(over)
                 continue
-            self.queue.arrive(at)
-            s.t = at
-            for kind, act in ((_END, self._deliver_lanes), (_LATE, self._drop_late), (_START, self._start)):
-                i = (what == kind).nonzero()[0]
-                if i.size:
-                    self.shelf.take(i, lane[i])
-                    act(i, lane[i])
+            i = (what < _START).nonzero()[0]
+            if i.size:
+                self._go_to(i, at)
+                self._end(i, what[i] == _END)
+                what, at, may = self._next()
+            i = (what == _START).nonzero()[0]
+            if i.size:
+                self._go_to(i, at)
+                self._start(i, np.where(may[i], self.shelf.since[i], np.inf).argmin(axis=1))
 
-    def _next(self) -> tuple[Ints, Floats, Ints]:
-        """(replicas,) each: what happens next, when, seconds, and in which lane."""
+    def _next(self) -> tuple[NDArray[np.int8], Floats, Bools]:
+        """(replicas,) each: what happens next, and when, seconds; (replicas, stages): lanes that may start then."""
         s, shelf = self.s, self.shelf
-        free, running = shelf.end == np.inf, shelf.running
         change = self.queue.next_change()
         turn = np.where(self.queue.wait & ~self.blocked, s.t, change)  # of the queue's head in an empty lane
-        idle = free & ~running
-        start = np.where(idle.any(axis=1), turn, np.inf)
-        start = np.where((free & running).any(axis=1), np.minimum(start, s.t), start)
-        start = np.maximum(np.maximum(self.gate, start), s.t)
-        can = (free & running) | (idle & (turn <= start)[:, None])
-        times = np.stack([shelf.end.min(axis=1), shelf.due.min(axis=1), start])
-        what = times.argmin(axis=0)
-        at = times.min(axis=0)
-        lanes = np.stack(
-            [shelf.end.argmin(axis=1), shelf.due.argmin(axis=1), np.where(can, shelf.since, np.inf).argmin(axis=1)]
-        )
-        beyond = (at > s.hz) | (at == np.inf) | ((what == _START) & (at >= s.hz))
-        return np.where(beyond, _OVER, what), at, np.take_along_axis(lanes, what[None, :], axis=0)[0]
+        still, busy = shelf.end == np.inf, shelf.running > 0
+        ready, idle = still & busy, still > busy
+        start = np.where(idle.any(axis=1), np.maximum(self.gate, turn), np.inf)
+        start = np.maximum(np.where(ready.any(axis=1), self.gate, start), s.t)
+        end = shelf.end.min(axis=1)
+        what = np.where(end <= start, _END, _START)
+        at = np.minimum(end, start)
+        if self.patience is not None:
+            late = shelf.due.min(axis=1)
+            what[(late < end) & (late <= start)] = _LATE
+            at = np.minimum(late, at)
+        beyond = at >= s.hz
+        if np.count_nonzero(beyond):
+            what[beyond & ((what == _START) | (at > s.hz) | (at == np.inf))] = _OVER
+        if self.until_scheduled:
+            what[~self.queue.wait & (self.queue.ta == np.inf)] = _OVER
+        return what, at, ready | (idle & (turn <= start)[:, None])
+
+    def _go_to(self, i: Ints, at: Floats) -> None:
+        """Replicas ``i`` are where their time is ``at`` (replicas,), seconds."""
+        t = self.s.t.copy()
+        t[i] = at[i]
+        self.queue.arrive(t)
+        self.s.t = t
 
     def _finish(self, over: Bools) -> None:
         """These replicas have come to their horizon, or to the end of their work."""
         s = self.s
         i = over.nonzero()[0]
+        self.shelf.clear()
         s.t = np.where(over, np.inf, s.t)
         s.active = over
         self.queue.look()
         spending = self.policy.spending
         if spending is not None:
             for lane in range(self.stages):
-                lanes = np.full(i.size, lane)
-                self.shelf.take(i, lanes)
+                self.shelf.lay(i, np.full(i.size, lane))
                 spending.close(i)
-                self.shelf.put(i, lanes)
+            self.shelf.clear()
         alive = ~over
         for watcher in (spending, self.patience):
             if watcher is not None:
@@ -124,10 +141,28 @@ class Pipelined(Lockstep):
             part.keep(alive)
         assert s.elsewhere is not None
         s.active, s.gone, s.elsewhere = s.active[alive], s.gone[alive], s.elsewhere[alive]
-        self.most, self.gate, self.last_end = self.most[alive], self.gate[alive], self.last_end[alive]
-        self.blocked = self.blocked[alive]
+        self.most, self.seats, self.blocked = self.most[alive], self.seats[alive], self.blocked[alive]
+        self.gate, self.last_end = self.gate[alive], self.last_end[alive]
 
     # -- a step ends -----------------------------------------------------------------------------------------------
+
+    def _end(self, i: Ints, ends: Bools) -> None:
+        """Something happens in a lane of each replica of ``i``: its step ``ends`` (replicas of i,), or a deadline
+        passes there while it has none."""
+        shelf = self.shelf
+        lane = shelf.end[i].argmin(axis=1)
+        if self.patience is not None:
+            lane = np.where(ends, lane, shelf.due[i].argmin(axis=1))
+        shelf.lay(i, lane)
+        j, at = i[ends], lane[ends]
+        if j.size:
+            self._deliver_lanes(j, at)
+        if self.patience is not None:
+            self.patience.drop_late()
+        shelf.end[j, at] = np.inf
+        shelf.since[j, at] = self.s.t[j]
+        shelf.settle(i, lane)
+        self.blocked[i] = False
 
     def _deliver_lanes(self, i: Ints, lane: Ints) -> None:
         """The steps of these lanes end: tokens are delivered, prompts and answers are finished."""
@@ -144,15 +179,9 @@ class Pipelined(Lockstep):
         done = i[s.next_key.take(i) <= s.step.take(i)]
         while done.size:
             done = self._complete(done)
-        if self.patience is not None:
-            if row.size:
-                self.patience.watch(row, request)
-                self.patience.drop_unstarted(row, request)
-            self.patience.drop_late()
-        shelf.end[i, lane] = np.inf
-        shelf.since[i, lane] = s.t[i]
-        shelf.put(i, lane)
-        self.blocked[i] = False
+        if self.patience is not None and row.size:
+            self.patience.watch(row, request)
+            self.patience.drop_unstarted(row, request)
 
     def note_gaps(self, rid: NDArray[np.int32], n: Ints, gap: Floats) -> None:
         """The first ``n`` requests in each row of slots have had a gap of so many seconds between two tokens."""
@@ -160,25 +189,17 @@ class Pipelined(Lockstep):
         request = rid[row, column]
         self.book.stall_gap[request] = np.maximum(self.book.stall_gap[request], gap[row])
 
-    def _drop_late(self, i: Ints, lane: Ints) -> None:
-        """Running requests of lanes without a step leave at their deadline."""
-        assert self.patience is not None
-        self.patience.drop_late()
-        self.shelf.put(i, lane)
-        self.blocked[i] = False
-
     # -- a step starts ---------------------------------------------------------------------------------------------
 
     def _start(self, i: Ints, lane: Ints) -> None:
         """Lanes whose turn it is choose their work and start, if there is any."""
         s, shelf = self.s, self.shelf
         assert s.elsewhere is not None
+        shelf.lay(i, lane)
+        before, held = shelf.running[i, lane], shelf.held[i, lane]
         s.active = np.zeros(s.lane.size, np.bool_)
         s.active[i] = True
-        s.max_seqs = np.minimum(-(-self.most // self.stages), self.most - s.elsewhere)
-        self.chunked.since = np.full(s.lane.size, np.nan)
-        self.chunked.since[i] = shelf.since[i, lane]
-        before, held = s.running[i], shelf.held[i, lane]
+        s.max_seqs = np.minimum(self.seats, self.most - s.elsewhere)
         self.queue.look()
         work = self.policy.choose()
         limit = self.policy.limited_by(work)
@@ -186,23 +207,27 @@ class Pipelined(Lockstep):
         # An empty lane waits for a change; one that has just lost all its requests is empty now, and may start anew.
         self.blocked[i] = ~begun & (before == 0)
         held += shelf.gained(i)
-        cycles = plan(self, work, i[begun], lane[begun], limit)
-        if cycles.i.size:
+        d = self.duration(work)
+        cycles = plan(self, work, i, lane, begun, d, limit)
+        passes = begun.copy()
+        if cycles is not None:
             skip(self, work, cycles)
-            begun &= ~np.isin(i, cycles.i)
-        j = begun.nonzero()[0]
+            passes[cycles.nth] = False
+        j = passes.nonzero()[0]
         if j.size:
-            self._pass(work, i[j], lane[j], before[j], held[j], limit)
-        shelf.put(i, lane)
+            self._pass(work, i[j], lane[j], before[j], held[j], d, limit)
+        shelf.settle(i, lane)
         shelf.due[i[j], lane[j]] = np.inf
-        if cycles.i.size:
+        if cycles is not None:
             skip_others(self, cycles)
 
-    def _pass(self, w: Work, i: Ints, lane: Ints, before: Ints, held: Ints, limit: NDArray[np.int8]) -> None:
-        """Send ``lane`` of each replica of ``i`` into the first stage. It had ``before`` requests when it last had a
-        step, and holds ``held`` tokens of KV."""
+    def _pass(
+        self, w: Work, i: Ints, lane: Ints, before: Ints, held: Ints, alone_s: Floats, limit: NDArray[np.int8]
+    ) -> None:
+        """Send ``lane`` of each replica of ``i`` into the first stage, which takes ``alone_s`` (replicas,) seconds to
+        the last. It had ``before`` requests when it last had a step, and holds ``held`` tokens of KV."""
         s, shelf = self.s, self.shelf
-        d = self.duration(w)[i]
+        d = alone_s[i]
         share, t = d / self.stages, s.t[i]
         end = np.maximum(t + d, self.last_end[i] + share)
         t0, gap_before = self._log_from(t, shelf.since[i, lane], w.n[i], before, s.running[i], s.lane[i], held)

@@ -9,6 +9,7 @@ from ..checked import CheckedQueue
 from ..chunked import Chunked
 from ..lanes import Bools, Floats, Ints, Lanes
 from ..state import LaneState
+from .shelf import Shelf
 
 
 class SharedQueue(CheckedQueue):
@@ -32,8 +33,7 @@ class SharedQueue(CheckedQueue):
 class ChunkedInTurns(Chunked):
     """``chunked`` for the lane that lies on the bench."""
 
-    since: Floats
-    """(replicas,): when its last step ended, seconds."""
+    shelf: Shelf
 
     def _last_token(self, i: Ints, request: Ints) -> Floats:
-        return self.since[i]
+        return self.shelf.since[i, self.shelf.on[i]]
