@@ -93,7 +93,7 @@ def _memory_and_seats(found: Group, story: Story, scenario: Scenario, trace: Tra
     memory, rate = found.memory, batching_words.flight_rate(story, scenario)
     left, right = st.columns(2, gap="large") if memory is not None else (st.container(), st.container())
     if memory is not None:
-        word_s = float(found.sharing.step_s[found.sharing.at(size or 1)])
+        word_s = batching_words.pace(found, story, size)
         flight = in_flight(scenario, rate, word_s, trace) if rate and found.kv_capacity_tokens else None
         with left:
             parts.chart(

@@ -226,7 +226,7 @@ def _fan_out(scenario: Scenario) -> None:
         return
     parts.chart(
         "fan-out",
-        waiting_words.fan_out_sentence(fan),
+        waiting_words.fan_out_sentence(fan, FAN_OUT in controls(scenario)),
         waiting_charts.fan_out_figure(fan),
         lambda: waiting_tables.fan_out_table(fan),
     )

@@ -13,6 +13,12 @@ from ui.words import NBSP, seconds
 RIGHT_PX = 96
 _LABEL_PX = 14.0
 
+_LONG = {
+    (1, 2, 5): (60.0, 120.0, 300.0, 600.0, 1200.0, 3600.0, 7200.0, 18000.0, 36000.0, 72000.0),
+    (1,): (60.0, 600.0, 3600.0, 36000.0),
+}
+"""Ticks of a minute and more, by the digits of shorter ones."""
+
 Json = dict[str, Any]
 
 
@@ -58,8 +64,10 @@ def layout(height: int, up: tuple[float, float] | None, axis: str, labels: list[
 
 
 def log_ticks(low: float, high: float) -> Json:
-    """Round values on a log axis of times, few enough for a telephone."""
+    """Round values on a log axis of times, few enough for a telephone; from a minute on, whole minutes and hours."""
     digits = (1, 2, 5) if high / low < 300 else (1,)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     values = [d * 10.0**p for p in powers for d in digits if low <= d * 10.0**p <= high]
+    if high >= 60:
+        values = [value for value in values if value < 50] + [value for value in _LONG[digits] if low <= value <= high]
     return {"tickvals": np.array(values), "ticktext": [seconds(value) for value in values]}

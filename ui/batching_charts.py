@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from engine.machine import Memory
 from engine.study import Group, Record
 from ui.batching_words import PARTS
-from ui.charts import BLUE, GREEN, ORANGE, PURPLE, RED, TEXT, YELLOW, axis_title, f32, nice_top, veil
+from ui.charts import BLUE, GREEN, INSIDE, ORANGE, PURPLE, RED, TEXT, YELLOW, axis_title, f32, nice_top, veil
 from ui.panels import Layout, Panels
 from ui.words import NBSP, digits
 
@@ -76,11 +76,12 @@ def memory_figure(m: Memory) -> go.Figure:
     for name, size in parts.items():
         colour, pattern = looks[name]
         wide = size >= _NARROW * m.device
+        inside = INSIDE | ({"color": TEXT} if name == "kept free" else {})
         data.append(
             {
                 "type": "bar", "orientation": "h", "x": f32(np.array([size / _GIB])), "y": ["memory"], "name": name,
                 "text": [f"{digits(size / _GIB, 2)}" if wide else ""], "textposition": "inside", "textangle": 0,
-                "insidetextanchor": "middle", "textfont": {"size": 12}, "hovertemplate": "%{x:.3~g} GiB",
+                "insidetextanchor": "middle", "textfont": inside, "hovertemplate": "%{x:.3~g} GiB",
                 "constraintext": "none",
                 "marker": {"color": veil(colour, 0.4) if name == "kept free" else colour, "line": {"width": 0},
                            "pattern": {"shape": pattern, "size": 7, "solidity": 0.12, "fillmode": "overlay"}},
@@ -132,7 +133,7 @@ def seats_figure(g: Group, size: int | None) -> go.Figure:
     else:
         notes.append(_note(float(x[0]) * 1.02, g.max_num_seqs, f"max_num_seqs {g.max_num_seqs:,}", 4, 12))
     data += _points(g, size, notes)
-    low, high = max(0.5, float(y.min()) / 1.6), max(float(g.max_num_seqs), float(y.max())) * 4
+    low, high = max(0.5, min(float(y.min()), size or np.inf) / 1.6), max(float(g.max_num_seqs), float(y.max())) * 4
     both = {"type": "log", "fixedrange": True, "tickfont": {"color": TEXT}, "tickformat": ",~g", "dtick": 1}
     fine = {"dtick": "D2"} if high / low < _FEW_DECADES else {}
     layout = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from engine.machine import Memory, Sharing
 from engine.outcome import GroupCourse, InFlight
 from engine.outcome.story import Story
@@ -28,6 +30,8 @@ _FEW = 8
 _DOUBLED_FROM = 8
 """The second gain is that of a doubling from at least so many on."""
 _MUCH = 0.05
+_OWN = 0.99
+"""Share of its context below which a conversation's own KV isn't all of it."""
 _NEARLY = 1.05
 PIPELINE = (
     "In a pipeline (PP) a group is one batch on its way through the stages. Up to {} are under way at a time: a "
@@ -114,20 +118,22 @@ def gains(s: Sharing, most: int) -> list[tuple[int, int, float]]:
 def sharing_sentence(g: Group) -> str:
     """What a larger group gains, and where that ends."""
     s = g.sharing
-    found = [
-        f"{few:,} to {many:,}: {digits(gain, 2)} times the words a second"
-        for few, many, gain in gains(s, g.max_num_seqs)
-    ]
+    found = [f"{few:,} to {many:,}: {_times(gain)}" for few, many, gain in gains(s, g.max_num_seqs)]
     said = f"**{listed_by_semicolons(found)}.** " if found else ""
     if s.knee is None:
         return f"{said}Doubling the group adds more than a third at every size that a step can have."
     if s.knee == 1:
         return f"{said}There is next to nothing to share: doubling the group never adds more than a third."
-    room = " Memory ends before." if g.record.seats < s.knee and g.limit(g.record) == "kv" else ""
+    room = " Memory is full before." if g.record.seats < s.knee and g.limit(g.record) == "kv" else ""
     return (
         f"{said}From the knee at {s.knee:,} conversations on, twice the group adds a third at most, "
         f"and everybody's words come slower.{room}"
     )
+
+
+def _times(gain: float) -> str:
+    more = digits(gain, 2)
+    return "no more" if more == "1" else f"{more} times the words a second"
 
 
 def listed_by_semicolons(items: list[str]) -> str:
@@ -139,20 +145,22 @@ def listed_by_semicolons(items: list[str]) -> str:
 def memory_sentence(g: Group, m: Memory, flight: InFlight | None) -> str:
     """What takes an accelerator's memory, and for how many conversations the rest is enough."""
     size, capacity = g.record.held_tokens, g.kv_capacity_tokens or 0
+    shared = ", without what is cached and shared" if size < _OWN * g.record.context_tokens else ""
     fits = f"{seats_of(g.record)} conversations of {digits(size)} tokens"
     if g.limit(g.record) == "max_num_seqs":
         fits = f"more than {g.max_num_seqs:,} seats (`max_num_seqs`) need with {digits(size)} tokens each"
     said = (
         f"**Weights take {_gb(m.weights)} of an accelerator's {_gb(m.device)}{NBSP}GiB; {_gb(m.kv)}{NBSP}GiB are left "
         f"for conversations (KV).** That is {capacity:,} tokens a replica: {fits}, the average "
-        "conversation half-way through its answer."
+        f"conversation half-way through its answer{shared}."
     )
     if flight is None or not capacity:
         return said
     share = flight.mean_tokens / capacity
+    when = "At the present rate and pace" if g.grown is None else "As long as lengths don't grow"
     full = "all of it, so somebody waits" if share >= 1 else f"{percent(share, 2)} of it"
     return (
-        f"{said} At the present rate and pace {digits(flight.conversations, 2)} conversations would be under way, with "
+        f"{said} {when} {digits(flight.conversations, 2)} conversations would be under way, with "
         f"{digits(flight.mean_tokens)} ± {digits(flight.sd_tokens, 2)} tokens: {full}."
     )
 
@@ -204,15 +212,18 @@ def course_sentence(c: GroupCourse, scenario: Scenario) -> str:
 def _begun(c: GroupCourse) -> str:
     found = []
     if c.preempted_from_s is not None:
-        found.append((c.preempted_from_s, "preemptions begin"))
+        found.append((c.preempted_from_s, "some of those who come {} on are preempted", "from "))
     if c.lost_from_s is not None:
-        found.append((c.lost_from_s, "refusals begin"))
-    return listed([f"{what} {moment(at)}" for at, what in sorted(found)])
+        what = "callers begin to give up {}" if c.gave_up else "refusals begin {}"
+        found.append((c.lost_from_s, what, "around "))
+    return listed([what.format(moment(at, about)) for at, what, about in sorted(found)])
 
 
 def _trouble(c: GroupCourse) -> str:
-    begun = _begun(c)
-    return f" {sentence(begun)}" if begun else " Nobody is refused, and nobody is preempted."
+    if begun := _begun(c):
+        return f" {sentence(begun)}"
+    some = np.nansum(c.lost) + np.nansum(c.preempted) > 0
+    return " Hardly anybody is refused or preempted." if some else " Nobody is refused, and nobody is preempted."
 
 
 def ways_sentence(g: Grouped) -> str:
@@ -222,7 +233,9 @@ def ways_sentence(g: Grouped) -> str:
         return "**No request of this mix fits on a replica.**"
     times = joined.capacity_rps / static.capacity_rps
     if times < _NEARLY:
-        more = "A replica can serve as many either way: answers end together anyway."
+        more = (
+            "A replica that always has a queue serves as many either way: seats that are kept cost it next to nothing."
+        )
     else:
         more = (
             f"Letting people join at any step (continuous batching) serves {digits(times, 2)} times the requests of "
@@ -230,10 +243,13 @@ def ways_sentence(g: Grouped) -> str:
         )
     said = f"**{more}**"
     if joined.ttft_p95_s is not None and static.ttft_p95_s is not None:
-        said += (
-            f" The slowest 5{NBSP}% wait {seconds(joined.ttft_p95_s)} against {seconds(static.ttft_p95_s)} for the "
-            "first word (TTFT)."
+        one, other = seconds(joined.ttft_p95_s), seconds(static.ttft_p95_s)
+        wait = (
+            f"{one} for the first word (TTFT) either way"
+            if one == other
+            else f"{one} for the first word (TTFT), {other} in static groups"
         )
+        said += f" The slowest 5{NBSP}% wait {wait}."
     if joined.itl_p99_s is not None and static.itl_p99_s is not None and joined.itl_p99_s > _NEARLY * static.itl_p99_s:
         said += (
             f" The price: others' prompts lengthen 1 gap between words in 100 (ITL) to {seconds(joined.itl_p99_s)}, "
@@ -248,6 +264,15 @@ def ways_source(g: Grouped) -> str:
         f"{count(g.runs, 'run')} of {seconds(g.horizon_s)} each way, the same requests, no autoscaler; the course from "
         f"{count(g.course.runs, 'run')} of the whole length."
     )
+
+
+def pace(g: Group, story: Story, size: int | None) -> float:
+    """Seconds a word as they were in the run, others' prompts included; a step's that only writes where lengths grow,
+    because the pace is then that of longer prompts, and where nobody wrote."""
+    mean: float | None = story.summary["latency_s"]["itl"]["mean"]
+    if mean is not None and g.grown is None:
+        return mean
+    return float(g.sharing.step_s[g.sharing.at(size or 1)])
 
 
 def flight_rate(story: Story, scenario: Scenario) -> float | None:

@@ -19,6 +19,8 @@ from ui.words import NBSP, REASONS, digits, seconds
 
 # The front end replaces these by the theme's chart colours and text, light or dark (see .streamlit/config.toml).
 BLUE, ORANGE, GREEN, PURPLE, YELLOW, RED, TEXT = (f"#00000{i}" for i in range(1, 8))
+INSIDE = {"size": 12, "color": "#000038"}
+"""Text on a full colour: the page's own has the most contrast with it, light or dark."""
 REASON_COLOURS = {"queue_full": ORANGE, "too_long": PURPLE, "rate_limited": YELLOW, "shed": GREEN, "codel": RED}
 _ENDS = {
     "throttled": "held back", "rate_limited": "rate limit", "too_long": "too long", "timeout": "gave up",
@@ -32,6 +34,7 @@ CONFIG = {"displayModeBar": False, "responsive": True}
 HEIGHT = 235
 _LABEL_PX = 13.0
 _RIGHT_PX = 88
+_MANY_POWERS = 2.6
 _FAR = 4.0
 """A capacity that is more times the highest arrivals is said, not drawn: the arrivals would be a flat line."""
 
@@ -166,9 +169,10 @@ def nice_top(value: float) -> float:
 
 
 def log_ticks(low: float, high: float) -> dict[str, Any]:
-    """Ticks of an axis with powers of ten, from 10^low to 10^high: 1, 2 and 5 of each power, written out."""
-    powers = range(math.floor(low), math.ceil(high) + 1)
-    found = [m * 10.0**p for p in powers for m in (1, 2, 5) if low <= math.log10(m * 10.0**p) <= high]
+    """Ticks of an axis with powers of ten, from 10^low to 10^high, written out: 1, 2 and 5 of each power, where there
+    are many powers themselves."""
+    powers, steps = range(math.floor(low), math.ceil(high) + 1), (1, 2, 5) if high - low < _MANY_POWERS else (1,)
+    found = [m * 10.0**p for p in powers for m in steps if low <= math.log10(m * 10.0**p) <= high]
     return {"type": "log", "tickvals": found, "ticktext": [digits(value) for value in found]}
 
 

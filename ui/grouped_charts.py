@@ -20,7 +20,7 @@ _PANELS = Layout(
     axis="conversations a replica",
     height_px=400,
     right_px=96,
-    dashes={"memory full": "dot", "preempted": "dash", "refused": "solid"},
+    dashes={"memory full": "dot", "preempted": "dash", "refused": "solid", "gave up": "solid"},
 )
 _WAYS_PX = 270
 
@@ -38,10 +38,10 @@ def course_figure(c: GroupCourse, horizon_s: float, warmup_s: float, max_num_seq
     draft.line(0, x, f32(c.running), BLUE, "running", "solid")
     if max_num_seqs <= 1.5 * high:
         draft.line(0, x, np.full(x.size, max_num_seqs, np.float32), ORANGE, "max_num_seqs", "dot")
-    lost, preempted = f32(100 * c.lost), f32(100 * c.preempted)
-    draft.line(1, x, lost, RED, "refused or timed out", "solid", text="refused")
+    lost, preempted, who = f32(100 * c.lost), f32(100 * c.preempted), "gave up" if c.gave_up else "refused"
+    draft.line(1, x, lost, RED, "refused or timed out", "solid", text=who)
     draft.line(1, x, preempted, PURPLE, "preemptions", "dash", text="preempted")
-    begun = ((c.full_from_s, "memory full"), (c.preempted_from_s, "preempted"), (c.lost_from_s, "refused"))
+    begun = ((c.full_from_s, "memory full"), (c.preempted_from_s, "preempted"), (c.lost_from_s, who))
     draft.rules(sorted((at / scale, name) for at, name in begun if at is not None))
     draft.grey(0.0, warmup_s / scale)
     return draft.figure((nice_top(1.08 * high), nice_top(1.08 * max(1.0, highest([c.lost * 100, c.preempted * 100])))))

@@ -15,8 +15,10 @@ from ui.controls import POLICY, POOLS, burstiness_word, controls
 _BOX_PX = 104
 _ROW_PX = 154
 """Two of them fit side by side on a telephone."""
-_WIDE_PX = 236
-_SHORT_WORD = 12
+_NULL_PX, _WIDE_PX, _WIDEST_PX = 200, 236, 300
+_SHORT_WORD, _LONG_WORD = 12, 32
+_EMPTY, _SHOWN = 9, 14
+"""Letters of what an empty box stands for that fit into one of `_ROW_PX`, and of `_NULL_PX`."""
 Width = int | Literal["stretch"]
 
 
@@ -59,12 +61,17 @@ def row(drawn: Mapping[str, Control], labels: Mapping[str, str], twins: Containe
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         for control in (replace(drawn[key], label=label) for key, label in labels.items() if key in drawn):
             twin = control.key in twins
-            choice(control, _width(control), twin) if control.kind == "choice" else box(control, _ROW_PX, twin=twin)
+            (choice if control.kind == "choice" else box)(control, width=_width(control), twin=twin)
 
 
 def _width(control: Control) -> int:
-    """Lists of long words are wider."""
-    return _WIDE_PX if max(map(len, (control.choices or {}).values()), default=0) > _SHORT_WORD else _ROW_PX
+    """Lists of long words are wider, and boxes that stand for many when empty."""
+    longest = max(map(len, (control.choices or {}).values()), default=0)
+    if longest > _LONG_WORD:
+        return _WIDEST_PX
+    if len(control.null) > _EMPTY:
+        return _NULL_PX
+    return _WIDE_PX if longest > _SHORT_WORD else _ROW_PX
 
 
 def _twin(control: Control) -> str:
@@ -104,7 +111,7 @@ def box(control: Control, width: Width = "stretch", hidden: bool = False, twin: 
         min_value=number(control.low) if control.low is not None else None,
         max_value=number(control.high) if control.high is not None else None,
         value=None if control.null else "min",
-        placeholder=control.null or None,
+        placeholder=_brief(control.null) or None,
         step=number(control.step),
         format="%d" if control.whole else "%g",
         key=_twin(control) if twin else control.key,
@@ -115,6 +122,12 @@ def box(control: Control, width: Width = "stretch", hidden: bool = False, twin: 
         persist_state="session",
         width=width,
     )
+
+
+def _brief(null: str) -> str:
+    """What an empty box stands for, as much of it as its width shows; the help has it all."""
+    first = null.partition(";")[0]
+    return first if len(first) <= _SHOWN else f"{first[: _SHOWN + 1].rpartition(' ')[0]} …"
 
 
 def choice(control: Control, width: Width = "stretch", twin: bool = False) -> None:

@@ -16,7 +16,7 @@ def windows_sentence(t: Terms) -> str:
     found = [c for c in t.choices if c.part == "window" and c.share is not None]
     if not found or t.choices[0].share is None:
         return ""
-    told = listed([f"{percent(c.share or 0.0)} of {_windows(c)}" for c in found])
+    told = listed([f"{percent(c.share)} of {_windows(c)}" if c.share else f"none of the {_windows(c)}" for c in found])
     weighed = f"{percent(t.choices[0].share)} of requests were in time, and the target was met in {told}"
     w = t.windows
     worst = "" if w is None or w.worst in (None, 1.0) else _worst(w)
@@ -48,10 +48,9 @@ def alerts_sentence(t: Terms) -> str:
     blind = [a for a in t.alerts if a.possible and not a.usable]
     if sounded:
         first = sounded[0]
-        text = (
-            f"the alert on a burn rate of {digits(first.rule.burn)} sounds in {first.fired} of "
-            f"{count(first.runs, 'run')}, {seconds(first.late_s or 0.0)} after trouble began"
-        )
+        where = f" in {first.fired} of {first.runs} runs," if first.runs > 1 else ""
+        late = seconds(first.late_s or 0.0)
+        text = f"the alert on a burn rate of {digits(first.rule.burn)} sounds{where} {late} after trouble began"
     elif blind and len(blind) + sum(not a.possible for a in t.alerts) == len(t.alerts):
         text = (
             f"over a window of {seconds(t.objective.window_s)} no alert can tell: its own windows hold too few requests"
@@ -80,7 +79,7 @@ def alert_when(a: Alert) -> str:
     if not a.usable:
         return f"can't tell: {digits(a.in_short, 2)} requests in its short window"
     if a.fired:
-        return f"in {a.fired} of {a.runs} runs"
+        return f"in {a.fired} of {a.runs} runs" if a.runs > 1 else "yes"
     return "not at this pace" if a.otherwise_s is None else f"not yet: after {seconds(a.otherwise_s)} at this pace"
 
 
@@ -108,7 +107,8 @@ def averages_sentence(t: Terms) -> str:
     first = next(iter(t.averages.values()))
     told = [f"{seconds(a.mean_s)} over {a.parts:,} {words[name]}" for name, a in t.averages.items()]
     return (
-        f"**The p99 of all requests is {seconds(first.true_s)}; the mean of the parts' p99s is {listed(told)}.** "
+        f"**The p99 of all who were answered is {seconds(first.true_s)}; the mean of the parts' p99s is "
+        f"{listed(told)}.** "
         "Weights don't mend it: the slow requests of all parts may come from one. Add histograms, not percentiles."
     )
 
@@ -118,9 +118,10 @@ def omission_sentence(t: Terms) -> str:
     o = t.omission
     if o is None:
         return ""
+    who, there = ("In the first run a", " there") if "run" in t.averages else ("A", "")
     first = (
-        f"A load tester with {count(o.connections, 'connection')} that waits for its answers would report a p99 of "
-        f"{seconds(o.tester.p99_s)}; everybody's is {seconds(o.everybody.p99_s)}."
+        f"{who} load tester with {count(o.connections, 'connection')} that waits for its answers would report a p99 of "
+        f"{seconds(o.tester.p99_s)}; everybody's is {seconds(o.everybody.p99_s)}{there}."
     )
     if o.omitted <= 0:
         return f"**{first}** It was there for every request."

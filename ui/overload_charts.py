@@ -12,6 +12,7 @@ from engine.outcome.overload import Load, Spent
 from ui.charts import (
     BLUE,
     GREEN,
+    INSIDE,
     ORANGE,
     PURPLE,
     TEXT,
@@ -140,7 +141,7 @@ def _bars(fate: str, shares: Sequence[float], names: Sequence[str], across: bool
     return {
         "type": "bar", "orientation": "h" if across else "v", along: values, over: list(names), "name": FATES[fate],
         "text": text, "textposition": "inside", "insidetextanchor": "middle", "textangle": 0,
-        "textfont": {"size": 12}, "hovertemplate": f"%{{{along}:.1f}} %", "constraintext": "none",
+        "textfont": INSIDE, "hovertemplate": f"%{{{along}:.1f}} %", "constraintext": "none",
         "marker": {"color": COLOURS[fate], "line": {"width": 0}, "pattern": _pattern(fate)},
     }  # fmt: skip
 

@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from engine.placement import Needs, Packing, Parts, Used, ruled_out
-from ui.charts import BLUE, GREEN, ORANGE, TEXT, axis_title, f32, nice_top, veil
+from ui.charts import BLUE, GREEN, INSIDE, ORANGE, TEXT, axis_title, f32, nice_top, veil
 from ui.packing_words import gb
 from ui.words import NBSP, count
 
@@ -95,7 +95,7 @@ def _figure(rows: Sequence[tuple[str, Parts]], largest: float) -> go.Figure:
         data.append(
             {
                 "type": "bar", "orientation": "h", "x": f32(np.array(sizes)), "y": places, "name": name, "text": text,
-                "textposition": "inside", "insidetextanchor": "middle", "textangle": 0, "textfont": {"size": 12},
+                "textposition": "inside", "insidetextanchor": "middle", "textangle": 0, "textfont": INSIDE,
                 "constraintext": "none", "hovertemplate": "%{x:.3~g} GB", "width": 0.62,
                 "marker": {"color": colour, "line": {"width": 0},
                            "pattern": {"shape": pattern, "size": 7, "solidity": 0.12, "fillmode": "overlay"}},

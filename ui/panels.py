@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from ui.charts import TEXT, Line, axis_title, spread_apart, veil
+from ui.charts import TEXT, Line, axis_title, log_ticks, spread_apart, veil
 
 _LABEL_PX = 13.0
 _AXIS_PX = 45
@@ -147,7 +147,7 @@ class Panels:
             top = tops[panel]
             ends = (0.0, top) if isinstance(top, float | int) else (float(np.log10(top[0])), float(np.log10(top[1])))
             up = {"range": list(ends), "nticks": 5, "domain": [low, high], "anchor": "x"}
-            up |= {"type": "log", "tickformat": ",~g"} if panel in look.logs else {"rangemode": "tozero"}
+            up |= log_ticks(*ends) if panel in look.logs else {"rangemode": "tozero"}
             layout["yaxis" + ("" if panel == 0 else str(panel + 1))] = both | up
             above = {"x": 0, "xref": "paper", "xanchor": "left", "y": high, "yref": "paper", "yanchor": "bottom"}
             row = {"showarrow": False, "font": {"color": TEXT, "size": 12}}

@@ -14,6 +14,12 @@ NAMES: dict[PolicyName, str] = {
     "disaggregated": "two pools",
 }
 """Short names, for an axis and for buttons."""
+_WITH: dict[PolicyName, str] = {
+    "chunked": "with prompts in chunks",
+    "prefill_first": "with prompts read first",
+    "static": "in groups",
+    "disaggregated": "with two pools",
+}
 _SAME = 0.05
 
 
@@ -26,7 +32,14 @@ def policies_sentence(found: Sequence[PolicyOutcome]) -> str:
         text += f"Nobody's longest pause is shorter either: {seconds(_pause(steady))}.** "
     else:
         text += f"Words pause least {_how(steady)}: {seconds(_pause(steady))}, against {seconds(_pause(first))}.** "
-    return text + _kept(found)
+    return text + _kept(found) + _behind(found)
+
+
+def _behind(found: Sequence[PolicyOutcome]) -> str:
+    """Two pools of which no split completes what comes."""
+    if all(one.split is None or one.split.keeps_up for one in found):
+        return ""
+    return " But two pools don't keep up with what comes: one of their queues grows as long as the run lasts."
 
 
 def _first(one: PolicyOutcome) -> float:
@@ -43,9 +56,7 @@ def _value(value: float | None) -> float:
 
 def _how(one: PolicyOutcome) -> str:
     if one.split is None:
-        return {"chunked": "with prompts in chunks", "prefill_first": "with prompts read first", "static": "in groups"}[
-            one.policy
-        ]
+        return _WITH[one.policy]
     return f"with {one.split.prefill_replicas} of {one.replicas} replicas only for prompts"
 
 
@@ -54,17 +65,19 @@ def _kept(found: Sequence[PolicyOutcome]) -> str:
     if not shares:
         return ""
     best = max(shares.values())
-    winners = [NAMES[policy] for policy, share in shares.items() if share > best - _SAME * (1 - best) - 1e-9]
-    return f"The promise is kept best by: {listed(winners)}, for {percent(best)} of requests."
+    winners = [_WITH[policy] for policy, share in shares.items() if share > best - _SAME * (1 - best) - 1e-9]
+    if len(winners) == len(found) > 1:
+        return f"The promise is kept alike by all: for {percent(best)} of requests."
+    return f"The promise is kept best {listed(winners, 'or')}: for {percent(best)} of requests."
 
 
 def source(found: Sequence[PolicyOutcome], refused: Mapping[PolicyName, str]) -> str:
     """What was simulated, and why other policies couldn't be."""
     one = found[0]
-    text = (
-        f"{count(one.runs, 'run')} of {seconds(one.horizon_s)} each, the same requests on the same "
-        f"{count(one.accelerators, 'accelerator')}. The first gap of two pools contains the way between them."
-    )
+    machines = "accelerator" if one.accelerators == 1 else count(one.accelerators, "accelerator")
+    text = f"{count(one.runs, 'run')} of {seconds(one.horizon_s)} each, the same requests on the same {machines}."
+    if any(other.split for other in found):
+        text += " The first gap of two pools contains the way between them."
     splits = next((other.splits for other in found if other.splits), ())
     if len(splits) > 1:
         text += f" Of {len(splits)} ways to share the replicas out to two pools the best is shown."

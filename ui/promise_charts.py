@@ -36,6 +36,9 @@ from ui.words import METRICS, NBSP, percent, seconds
 
 _ROW_PX = 25
 _AXIS_PX = 62
+_LABEL_PX = 15
+_NAME = 0.28
+"""Share of the axis that the name of a rule takes on a telephone."""
 _DASHES = ("dash", "dot", "dashdot")
 
 
@@ -65,7 +68,7 @@ def curve_figure(t: Terms, pinned: Curve | None = None) -> go.Figure:
         strictest = promisable(t.strictest.threshold_s)
         rules.append((strictest, f"kept {seconds(strictest)}", GREEN, "dot"))
     axis = f"{METRICS[o.metric][0]} ({METRICS[o.metric][1]}), log scale"
-    shapes, notes = _rules([rule for rule in rules if low <= rule[0] <= high])
+    shapes, notes = _rules([rule for rule in rules if low <= rule[0] <= high], low, high)
     lowest = min(float(np.nanmin(line["y"])) for line in data if line.get("name") in ("in time", "windows kept"))
     bottom = max(0.0, 10.0 * math.floor(min(lowest, 100 * o.target - 5) / 10))
     layout = axes.layout(HEIGHT + 40, (bottom, 100.5), "in time, %; windows kept, %", labels)
@@ -75,17 +78,21 @@ def curve_figure(t: Terms, pinned: Curve | None = None) -> go.Figure:
     return go.Figure(data=data, layout=layout)
 
 
-def _rules(found: Sequence[tuple[float, str, str, str]]) -> tuple[list[Json], list[Json]]:
-    """Upright lines with their names at the foot, the left one's to its left."""
+def _rules(found: Sequence[tuple[float, str, str, str]], low: float, high: float) -> tuple[list[Json], list[Json]]:
+    """Upright lines on an axis from `low` to `high`, by ratio, with their names at the foot: the left one's to its
+    left where there is room, else at the head."""
     shapes, notes = [], []
     order = sorted(found)
+    room = len(order) > 1 and math.log(order[0][0] / low) > _NAME * math.log(high / low)
     for i, (at, text, colour, dash) in enumerate(order):
         line = {"color": colour, "width": 1.8, "dash": dash}
         shapes.append({"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "line": line})
-        left = i == 0 and len(order) > 1
+        left = i == 0 and room
+        head = i == 0 and len(order) > 1 and not room
         side = {"xanchor": "right" if left else "left", "xshift": -4 if left else 4}
-        place = {"x": math.log10(at), "y": 0.02, "yref": "paper", "yanchor": "bottom", "showarrow": False}
-        notes.append(place | side | {"text": text.replace(" ", NBSP), "font": {"color": colour, "size": 12}})
+        place = {"x": math.log10(at), "y": 0.8 if head else 0.02, "yref": "paper", "yanchor": "bottom"}
+        words = {"text": text.replace(" ", NBSP), "font": {"color": colour, "size": 12}, "showarrow": False}
+        notes.append(place | side | words)
     return shapes, notes
 
 
@@ -165,12 +172,15 @@ def budget_figure(b: Budget, horizon_s: float, warmup_s: float) -> go.Figure:
     left, worst = f32(100 * b.left), f32(100 * b.worst)
     bottom = min(float(left.min()), float(worst.min()), 100.0 - 4.0)
     floor = -nice_top(-bottom) if bottom < 0 else 100.0 - nice_top(100.0 - bottom)
-    data = [
-        axes.line(x, left, BLUE, "all runs", width=2.4, shape="hv"),
-        axes.line(x, worst, PURPLE, "worst run", "dot"),
-    ]
-    labels = [(float(left[-1]), "all runs", BLUE), (float(worst[-1]), "worst run", PURPLE)]
+    several = not np.array_equal(left, worst)
+    name = "all runs" if several else "left"
+    data = [axes.line(x, left, BLUE, name, width=2.4, shape="hv")]
+    labels = [(float(left[-1]), name, BLUE)]
+    if several:
+        data.append(axes.line(x, worst, PURPLE, "worst run", "dot"))
+        labels.append((float(worst[-1]), "worst run", PURPLE))
     end = min(float(b.time_s[-1]), b.from_s + b.window_s)
+    inside: list[tuple[float, float, str]] = []
     for rule, dash in zip(RULES, _DASHES, strict=True):
         gone = exhausted_after(rule.burn, b.window_s)
         until = min(end, b.from_s + gone * (100.0 - floor) / 100.0)
@@ -181,14 +191,25 @@ def budget_figure(b: Budget, horizon_s: float, warmup_s: float) -> go.Figure:
         if until >= end and end == float(b.time_s[-1]):
             labels.append((height, name, TEXT))
         else:
-            data[-1] |= {"mode": "lines+text", "text": ["", name], "textposition": "top right"}
-            data[-1] |= {"textfont": {"color": TEXT, "size": 11}, "cliponaxis": False}
+            inside.append((float(ends[-1]), height, name))
     layout = axes.layout(HEIGHT + 20, (floor, 100.0 + (100.0 - floor) * 0.04), "error budget left, %", labels)
     layout["xaxis"] |= {"range": [0.0, horizon_s / scale], "title": axis_title(unit), "hoverformat": ".3~g"}
+    layout["annotations"] += _at_the_ends(inside, 100.0 - floor)
     if warmup_s > 0:
         box = {"type": "rect", "x0": 0, "x1": warmup_s / scale, "y0": 0, "y1": 1, "yref": "paper", "layer": "below"}
         layout["shapes"] = [box | {"fillcolor": TEXT, "opacity": 0.1, "line": {"width": 0}}]
     return go.Figure(data=data, layout=layout)
+
+
+def _at_the_ends(found: Sequence[tuple[float, float, str]], height: float) -> list[Json]:
+    """Names at lines' ends (x, y) inside a chart so high; of those that end as low each is above the next."""
+    beside = {"showarrow": False, "xanchor": "left", "yanchor": "bottom", "xshift": 3}
+    notes: list[Json] = []
+    for i, (x, y, name) in enumerate(found):
+        below = sum(abs(y - other) < 0.1 * height for _, other, _ in found[i + 1 :])
+        words = {"text": name.replace(" ", NBSP), "font": {"color": TEXT, "size": 11}}
+        notes.append(beside | words | {"x": x, "y": y, "yshift": _LABEL_PX * below})
+    return notes
 
 
 def histogram_figure(t: Terms) -> go.Figure:
@@ -237,7 +258,7 @@ def fewest_figure(found: Fewest) -> go.Figure:
         "symbol": ["diamond" if mine else "circle-open" for mine in answer], "line": {"width": 2},
     }  # fmt: skip
     dots = {
-        "type": "scatter", "x": x, "y": f32(y), "mode": "markers", "marker": marker, "error_y": bars,
+        "type": "scatter", "x": x, "y": f32(y), "mode": "markers", "marker": marker, "error_y": bars, "cliponaxis": False,
         "name": "in time", "hovertemplate": "%{x} replicas: %{y:.2f} %<extra></extra>",
     }  # fmt: skip
     low, high = float(x.min()) - 0.6, float(x.max()) + 0.6

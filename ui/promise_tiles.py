@@ -57,7 +57,8 @@ def _percent(share: float | None) -> str:
 def _spread(s: Strictest) -> str:
     if s.ci95_s is None:
         return "no threshold is kept" if s.threshold_s is None else "from one run"
-    return f"{seconds(s.ci95_s[0])} to {seconds(s.ci95_s[1])} over {s.runs} runs"
+    low, high = (seconds(end) for end in s.ci95_s)
+    return f"{low} to {high} over {s.runs} runs" if low != high else f"the same in {s.runs} runs"
 
 
 def _interval(ends: tuple[float, float] | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from engine.outcome.promises import Terms
 from engine.outcome.promises.rescore import Choice
 from engine.outcome.promises.threshold import Strictest, promisable
@@ -17,6 +19,8 @@ HAVE = {
     "max_itl": "see no gap between words above {}",
     "queue": "wait at most {} before any work",
 }
+_HARDLY = 0.002
+"""Choices that move a share by less don't matter."""
 NOBODY = "Nothing counts, so there is nothing to promise."
 
 
@@ -68,16 +72,25 @@ def places(t: Terms) -> str:
     if any(share is None for share in shares.values()):
         return ""
     server, gateway, client = (shares[place] or 0.0 for place in PLACES)
-    told = listed([f"{percent(shares[place] or 0.0)} {PLACES[place]}" for place in PLACES])
-    if server == gateway == client:
+    printed = _same(shares)
+    told = [f"{share} {' and '.join(there)}" for share, there in printed.items()]
+    if len(told) == 1:
         return f"**{percent(client)} are in time wherever it is measured.**"
     if client > gateway:
         why = "a retry makes good what the gateway counts as broken, so callers see less trouble than it does"
-    elif server > gateway:
+    elif server > gateway and PLACES["gateway"] not in printed[percent(server)]:
         why = "the server doesn't see whom it refused, and only callers know of retries and the network"
     else:
         why = "only callers see the network and what came before their last try"
-    return f"**The same answers: {told} in time**; {why}."
+    return f"**The same answers: {listed(told) if len(told) > 2 else ', '.join(told)} in time**; {why}."
+
+
+def _same(shares: Mapping[str, float | None]) -> dict[str, list[str]]:
+    """Places by the share that is printed for them: what looks the same is said once."""
+    found: dict[str, list[str]] = {}
+    for place in PLACES:
+        found.setdefault(percent(shares[place] or 0.0), []).append(PLACES[place])
+    return found
 
 
 def window_by_window(t: Terms) -> str:
@@ -85,7 +98,9 @@ def window_by_window(t: Terms) -> str:
     w = t.windows
     if w is None or w.share is None or w.share == 1.0 or w.length_s != t.objective.window_s:
         return ""
-    told = f"That is over whole runs: of {w.kind} windows of {seconds(w.length_s)} {percent(w.share)} keep the promise"
+    windows = f"{w.kind} windows of {seconds(w.length_s)}"
+    kept = f"of {windows} {percent(w.share)} keep" if w.share else f"none of the {windows} keeps"
+    told = f"That is over whole runs: {kept} the promise"
     every = None if t.windows_curve is None else t.windows_curve.all_kept_s
     return f"{told}, all of them at {seconds(promisable(every))}." if every is not None else f"{told}."
 
@@ -112,9 +127,14 @@ def fewest_sentence(found: Fewest) -> str:
     """What to read in the chart of replicas."""
     mine, fewer = found.trial(found.replicas), found.trial(found.replicas - 1)
     assert mine is not None
-    first = f"{count(found.replicas, 'replica')} keep the promise for {percent(mine.attainment)}"
+    keep = "keeps" if found.replicas == 1 else "keep"
+    first = f"{count(found.replicas, 'replica')} {keep} the promise for {percent(mine.attainment)}"
     other = f", {found.replicas - 1} for {percent(fewer.attainment)}" if fewer is not None else ""
-    runs = f"{mine.runs_kept} of {count(found.runs, 'run')} keep it with {found.replicas}"
+    if found.runs == 1:
+        return f"**{sentence(first + other)}**"
+    runs = (
+        f"{mine.runs_kept} of {found.runs} runs {'keeps' if mine.runs_kept == 1 else 'keep'} it with {found.replicas}"
+    )
     return f"**{sentence(first + other)}** {sentence(runs + _range(found))}"
 
 
@@ -134,11 +154,13 @@ def curve_sentence(t: Terms) -> str:
     also = [f"{percent(s.target)} need {kept_s(s)}" for s in others]
     never = [percent(s.target) for s in t.by_target if s.threshold_s is None]
     more = f"{sentence(listed(also))} " if also else ""
-    none = f"{sentence(f'{listed(never)} can be promised at no time')} " if never else ""
+    none = sentence(f"{listed(never)} can't be promised, however long one waits") + " " if never else ""
     spread = ""
     if t.strictest.ci95_s is not None:
         low, high = (seconds(end) for end in t.strictest.ci95_s)
         spread = f"From run to run the strictest is uncertain between {low} and {high} (95{NBSP}% interval)."
+        if low == high:
+            spread = "The strictest is the same from run to run."
     first = f"within {seconds(o.threshold_s)}: {percent(share)} of requests, {percent(o.target)} promised."
     return f"**{sentence(first)}** {more}{none}{spread}".strip()
 
@@ -149,7 +171,7 @@ def choices_sentence(t: Terms) -> str:
     same = [c for c in t.choices if c.part in ("place", "failures") and c.share is not None]
     low, high = min(c.share or 0.0 for c in same), max(c.share or 0.0 for c in same)
     first = f"the promise as it is: {percent(now.share or 0.0)}"
-    if high - low < 5e-4:
+    if high - low < _HARDLY:
         return f"**{sentence(first)}** Where it is measured and what counts as broken hardly matter in this run."
     by = f"place and failures alone move the same run from {percent(low)} to {percent(high)}"
     return f"**{sentence(first)}** {sentence(by)}"

@@ -14,6 +14,7 @@ from engine.traffic import WIDTHS_S, Clumps, Fit, FittedLength, real_traffic
 from ui.charts import (
     BLUE,
     GREEN,
+    INSIDE,
     ORANGE,
     PURPLE,
     RED,
@@ -125,6 +126,10 @@ def _ends(shown: Sequence[dict[float, float | None]]) -> tuple[float, float]:
     return min(values) / 1.6, max(values) * 1.6
 
 
+_CROSSES = 25.0
+"""A bar that ends less than so many percent before the target has its text inside: the rule would cross it outside."""
+
+
 def sized_figure(z: Sized, target: float | None) -> go.Figure:
     """How those fare who come in the worst minute, and all; for a fleet sized for the average and for that minute."""
     fleets: list[tuple[SizedFleet, str]] = [(z.average, "average")]
@@ -137,10 +142,13 @@ def sized_figure(z: Sized, target: float | None) -> go.Figure:
     data = []
     for name, colour, pattern in looks:
         values = [_fared(fleet, promised, name != "all") for fleet, _ in fleets]
+        goal = 100 * target if promised and target is not None else 0.0
+        places = ["inside" if goal - _CROSSES <= (v or 0.0) < goal else "outside" for v in values]
         data.append(
             {
                 "type": "bar", "orientation": "h", "y": names, "x": f32(np.array([v or 0.0 for v in values])),
-                "name": name, "textposition": "outside", "cliponaxis": False, "textfont": {"color": TEXT},
+                "name": name, "textposition": places, "cliponaxis": False, "outsidetextfont": {"color": TEXT},
+                "insidetextanchor": "end", "insidetextfont": INSIDE, "textangle": 0, "constraintext": "none",
                 "text": [f"{name}: {_said(value, promised)}" for value in values], "hoverinfo": "skip",
                 "marker": {"color": colour, "line": {"width": 0},
                            "pattern": {"shape": pattern, "size": 6, "solidity": 0.15, "fillmode": "overlay"}},

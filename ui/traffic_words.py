@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 from engine.outcome import Arriving, Joint, Lengths
 from engine.outcome.story import Story
 from engine.scenario import Scenario
@@ -24,6 +26,8 @@ NAMES = {"poisson": "independent", "gamma": "clumped gaps", "mmpp": "calm and bu
 _HARDLY = 1.25
 """A worst minute of less than so many average ones is no news."""
 _CLUMPED, _EVEN = 1.5, 0.7
+_ALIKE = 2.5
+"""Factor from which on dispersions aren't alike any more."""
 _GROWS = 2.0
 """Times as clumped by the minute as by the second, from which on the clumps are long."""
 _WEAK, _NOTHING = 0.1, 0.005
@@ -60,9 +64,12 @@ def explanation(a: Arriving, scenario: Scenario) -> str:
         return said
     width, value = known[-1]
     window = SLICES[width]
-    if value >= _CLUMPED:
+    chance = 2.0 * sqrt(
+        2.0 / max(int(c.span_s / width) * scenario.run.seeds, 1)
+    )  # of independent ones, in 19 of 20 cases
+    if value >= max(_CLUMPED, 1.0 + chance):
         return f"{said} Counts by the {window} vary **{digits(value, 2)} times** as much as independent arrivals would."
-    if value <= _EVEN:
+    if value <= min(_EVEN, 1.0 - chance):
         return f"{said} Arrivals are more even than independent ones."
     return f"{said} Counts by the {window} vary about as independent arrivals do."
 
@@ -77,8 +84,9 @@ def arrivals_sentence(story: Story) -> str:
     if c.worst is None:
         return "**Too little time passes to tell windows apart.**" if c.requests else "**Nothing arrives.**"
     word, worst = SLICES[c.slice_s], float(a.slice_rps.max(initial=0.0))
+    first = "In the first run " if story.summary["run"]["seeds"] > 1 else ""
     said = (
-        f"**In the first run {rate(worst)} arrive in the worst {word} ({moment(a.worst_at_s, 'from ')} on), "
+        f"**{first}{rate(worst)} arrive in the worst {word} ({moment(a.worst_at_s, 'from ')} on), "
         f"{digits(float(a.second_rps.max(initial=0.0)), 2)} in the worst {_fine(a)}.**"
     )
     if not fleet:
@@ -99,8 +107,7 @@ def _fine(a: Arriving) -> str:
 def clumps_sentence(c: Clumps) -> str:
     """At which scale arrivals clump, and which real service that is like."""
     short, long = c.dispersion[1.0], c.dispersion[60.0]
-    like = nearest(c)
-    beside = f" Nearest of the real services: {like.title}." if like is not None else ""
+    beside = _beside(c)
     if short is None and long is None:
         return f"**The run is too short, or its clock too coarse, to tell how clumped arrivals are.**{beside}"
     if long is None:
@@ -119,9 +126,20 @@ def clumps_sentence(c: Clumps) -> str:
     return f"**{sentence(f'{said}: {figures}')}**{beside}"
 
 
-def nearest(c: Clumps) -> RealTraffic | None:
-    """The real trace whose dispersions are least off, by ratio, in the windows that both have."""
-    found: list[tuple[float, RealTraffic]] = []
+def _beside(c: Clumps) -> str:
+    """The real service that is like it, if one is."""
+    like, off = nearest(c)
+    if like is None or off <= _ALIKE:
+        return f" Nearest of the real services: {like.title}." if like is not None else ""
+    mine = [(width, value) for width, value in c.dispersion.items() if value]
+    if all((real.dispersion[width] or value) >= value for real in real_traffic() for width, value in mine):
+        return " All of the real services clump more."
+    return " None of the real services clumps like that."
+
+
+def nearest(c: Clumps) -> tuple[RealTraffic | None, float]:
+    """The real trace whose dispersions are least off in the windows that both have, and by which factor at most."""
+    found: list[tuple[float, RealTraffic | None]] = []
     for real in real_traffic():
         ratios = [
             max(mine / theirs, theirs / mine)
@@ -130,7 +148,8 @@ def nearest(c: Clumps) -> RealTraffic | None:
         ]
         if ratios:
             found.append((max(ratios), real))
-    return min(found, key=lambda entry: entry[0])[1] if found else None
+    off, like = min(found, key=lambda entry: entry[0], default=(1.0, None))
+    return like, off
 
 
 def sized_sentence(z: Sized, scenario: Scenario) -> str:
@@ -138,24 +157,22 @@ def sized_sentence(z: Sized, scenario: Scenario) -> str:
     word, few, many = SLICES[z.slice_s], z.average, z.worst
     who = f"sized for the average ({rate(z.rate_rps)}: {count(few.replicas, 'replica')})"
     if few.kept_worst is not None and few.kept is not None:
-        does = (
-            f"keeps the promise for {percent(few.kept_worst, 2)} of those who come in the worst {word}, "
-            f"{percent(few.kept, 2)} of all"
-        )
+        share = percent(few.kept_worst, 2) if few.kept_worst else "none"
+        does = f"keeps the promise for {share} of those who come in the worst {word}, {percent(few.kept, 2)} of all"
     else:
         name, term = METRICS[scenario.slo[0].metric if scenario.slo else "ttft"]
         does = f"lets the slowest 5{NBSP}% of the worst {word} wait {_time(few.p95_worst_s)} for the {name} ({term})"
-    if many.replicas == few.replicas:
-        return f"**A service {who} {does}.** As many replicas could serve the worst {word} ({rate(z.worst_rps)}), too."
     more = f" and {money(many.per_hour - few.per_hour)} more an hour" if many.per_hour and few.per_hour else ""
     then = f": {percent(many.kept_worst, 2)} then" if many.kept_worst is not None else ""
     target = scenario.slo[0].target if scenario.slo else 0.0
     short = many.kept_worst is not None and many.kept_worst < target and z.slice_s > 1.0
-    inside = (
-        f" Still not {percent(target)}: inside the {word} there are worse seconds, and what was left from before."
-        if short
-        else ""
-    )
+    why = f"inside the {word} there are worse seconds, and what was left from before"
+    if many.kept_worst is not None and many.kept is not None and many.kept_worst >= many.kept:
+        why = "the promise is kept no better at other times"
+    inside = f" Still not {percent(target)}: {why}." if short else ""
+    if many.replicas == few.replicas:
+        enough = f"As many replicas can serve the worst {word} on average ({rate(z.worst_rps)}), too"
+        return f"**A service {who} {does}.** {enough}{f', but {why}' if short else ''}."
     return (
         f"**A service {who} {does}.** The worst {word} ({rate(z.worst_rps)}) takes "
         f"{count(many.replicas, 'replica')}{more}{then}.{inside}"
@@ -174,6 +191,8 @@ def fleet_name(fleet: SizedFleet, for_what: str) -> str:
 def lengths_sentence(prompt: Lengths, output: Lengths, scenario: Scenario) -> str:
     """How wordy, and how uneven."""
     grows = _grows(scenario)
+    if prompt.cv == output.cv == 0:
+        return f"**All prompts have {digits(prompt.mean)} tokens, all answers {digits(output.mean)}.**{grows}"
     return (
         f"**Half of the prompts have {_tokens(prompt, 0.5)} tokens or fewer, 1 in 100 more than "
         f"{_tokens(prompt, 0.99)}; answers {_tokens(output, 0.5)} and {_tokens(output, 0.99)}.** On average "

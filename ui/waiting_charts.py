@@ -14,6 +14,7 @@ from ui import waiting_words
 from ui.charts import (
     BLUE,
     GREEN,
+    INSIDE,
     ORANGE,
     PURPLE,
     RED,
@@ -37,30 +38,32 @@ PATTERNS: dict[Part, str] = {
 }  # fmt: skip
 """A second code beside colour."""
 _ROW_PX, _LEGEND_PX, _AXIS_PX = 38, 58, 48
-_WORTH_A_NUMBER = 0.06
-"""Share of the longest bar from which on its figure fits into a part."""
+_LETTER = 0.03
+"""Share of the longest bar that a letter of a part's figure takes on a telephone."""
 _NAMES = {"p50": "typical (p50)", "p95": "1 in 20 (p95)", "p99": "1 in 100 (p99)"}
 _OTHERS = 20
 """Calls of an action that is drawn where the scenario has single calls."""
 
 
 def where_figure(w: Where) -> go.Figure:
-    """One bar a percentile: the mean seconds of each part of the requests around it."""
+    """One bar a percentile: its seconds by what they go into."""
     names = [_NAMES[level.name].replace(" ", NBSP) for level in w.levels]
-    longest = max(level.mean_s for level in w.levels)
+    longest = max(level.time_s for level in w.levels)
     scale, unit = (1.0, "seconds") if longest >= 1.0 else (1000.0, "milliseconds")
     data = []
     for part in PARTS:
         values = np.array([level.parts.get(part, 0.0) for level in w.levels])
         if values.max() < 0.002 * longest:
             continue
-        text = [seconds(value) if value >= _WORTH_A_NUMBER * longest else "" for value in values]
+        figures = [seconds(value) for value in values]
+        fits = values >= [_LETTER * len(figure) * longest for figure in figures]
+        text = [figure if fit else "" for figure, fit in zip(figures, fits, strict=True)]
         pattern = {"shape": PATTERNS[part], "size": 7, "solidity": 0.12, "fillmode": "overlay"}
         data.append(
             {
                 "type": "bar", "orientation": "h", "x": f32(values * scale), "y": names,
                 "name": waiting_words.PARTS[part], "text": text, "textposition": "inside",
-                "insidetextanchor": "middle", "textangle": 0, "textfont": {"size": 12}, "constraintext": "none",
+                "insidetextanchor": "middle", "textangle": 0, "textfont": INSIDE, "constraintext": "none",
                 "hovertemplate": "%{x:.3~g}",
                 "marker": {"color": COLOURS[part], "line": {"width": 0}, "pattern": pattern},
             }
@@ -122,18 +125,18 @@ def fan_out_figure(f: FanOut) -> go.Figure:
              "hovertemplate": "%{y:.1f} % within %{x:.3~g} s"}
         )  # fmt: skip
         if x.size:
-            # Named one below the other in the corner that a distribution never reaches.
-            note = {"x": 0.98, "xref": "paper", "xanchor": "right", "y": 0.34 - 0.1 * row, "yref": "paper"}
-            notes.append(note | {"text": f"{_SAMPLE[dash]} {name}", "showarrow": False, "yanchor": "middle",
-                                 "font": {"color": colour, "size": 13}})  # fmt: skip
+            # Named one below the other above the chart: on a telephone no corner of it is empty enough.
+            note = {"x": 0, "xref": "paper", "xanchor": "left", "y": 1, "yref": "paper", "yanchor": "bottom"}
+            note |= {"yshift": _NAME_PX * (len(lines) - 1 - row), "font": {"color": colour, "size": 13}}
+            notes.append(note | {"text": f"{_SAMPLE[dash]} {name}", "showarrow": False})
     both = {"fixedrange": True, "tickfont": {"color": TEXT}}
     half = {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": 50, "y1": 50}
     layout = {
-        "height": 300, "showlegend": False, "uirevision": "keep", "hovermode": "closest",
-        "margin": {"l": 8, "r": 14, "t": 10, "b": 0}, "annotations": notes,
+        "height": 300 + _NAME_PX * len(lines), "showlegend": False, "uirevision": "keep", "hovermode": "closest",
+        "margin": {"l": 8, "r": 14, "t": 10 + _NAME_PX * len(lines), "b": 0}, "annotations": notes,
         "shapes": [half | {"line": {"color": TEXT, "width": 1.0, "dash": "dot"}}],
         "xaxis": both | _log_seconds(f) | {"title": axis_title("seconds to the last word (log)"), "showgrid": False},
-        "yaxis": both | {"range": [0, 101], "title": axis_title("over within, %"), "nticks": 6},
+        "yaxis": both | {"range": [0, 101], "title": axis_title("answered within, %"), "nticks": 6},
     }  # fmt: skip
     return go.Figure(data=traces, layout=layout)
 
@@ -147,6 +150,7 @@ def _log_seconds(f: FanOut) -> dict[str, Any]:
     return {"range": [low, high]} | log_ticks(low, high)
 
 
+_NAME_PX = 19
 _AIR = 0.05
 """Beside the curves, in powers of ten."""
 _SAMPLE = {"solid": "——", "dot": "· · ·"}

@@ -19,7 +19,7 @@ def where_table(w: Where) -> pd.DataFrame:
     for level in w.levels:
         parts = {f"{PARTS[part]} (s)": value for part, value in level.parts.items()}
         lengths = {"prompt tokens": level.prompt_tokens, "answer tokens": level.output_tokens}
-        about = {"percentile": level.name, f"{WORD[w.by]} (s)": level.time_s, "mean around it (s)": level.mean_s}
+        about = {"percentile": level.name, f"{WORD[w.by]} (s)": level.time_s}
         rows.append(about | parts | lengths | {"requests": level.requests})
     return pd.DataFrame(rows)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -34,6 +34,10 @@ _INTO: dict[Part, str] = {
     "preempted": "being put back (preemption)",
 }
 _WHO = {"p50": "a typical request", "p95": "the slowest in 20", "p99": "the slowest in 100"}
+_LOST = {"rejected": "refused", "timed_out": "gave up", "unfinished": "still under way at the end"}
+"""Why a request has no complete answer, by the state that it ends in."""
+_ALIKE = 1.1
+"""Times a typical request's time below which the slow ones aren't slow."""
 _WORTH_SAYING = 0.1
 """Share of the whole from which on a part is named."""
 _CALLS = 20
@@ -80,15 +84,21 @@ def explanation(story: Story) -> str:
     ttft, queue = figures["ttft"], figures["queue"]
     if ttft["p50"] is None:
         return ""
+    wait = (
+        f"The wait in the queue is {seconds(queue['p50'])} for half (p50) and {seconds(queue['p99'])} or more for 1 in "
+        "100 (p99)."
+        if queue["p99"]
+        else "Next to nobody waits in the queue."
+    )
     text = (
         f"Half have their first word (TTFT) within {seconds(ttft['p50'])}, 1 in 100 only after "
-        f"{seconds(ttft['p99'])} or more. The wait in the queue is {seconds(queue['p50'])} for half (p50) and "
-        f"{seconds(queue['p99'])} or more for 1 in 100 (p99)."
+        f"{seconds(ttft['p99'])} or more. {wait}"
     )
     lost = requests["offered"] - requests["completed"]
     if lost:
         share = fraction(lost / requests["offered"])
-        text += f" Without a complete answer, and so without a time here: {share}."
+        why = listed([word for state, word in _LOST.items() if requests[state]], "or")
+        text += f" Without a complete answer, and so without a time here: {share} ({why})."
     return text
 
 
@@ -97,21 +107,23 @@ def where_sentence(w: Where) -> str:
     typical, unlucky = w.levels[0], w.levels[-1]
     to = "" if w.by == "e2e" else " to the first word"
     return (
-        f"**Of the {seconds(unlucky.mean_s)}{to} of {_WHO[unlucky.name]}, {_goes(unlucky)}; of {_WHO[typical.name]}'s "
-        f"{seconds(typical.mean_s)}, {_goes(typical)}.** {_lengths(typical, unlucky, w.by)}"
+        f"**Of the {seconds(unlucky.time_s)}{to} of {_WHO[unlucky.name]}, {_goes(unlucky)}; of {_WHO[typical.name]}'s "
+        f"{seconds(typical.time_s)}, {_goes(typical)}.** {_lengths(typical, unlucky, w.by)}"
     )
 
 
 def _goes(level: Level) -> str:
     """The largest parts, as many as are worth saying."""
     order = sorted(level.parts.items(), key=lambda item: -item[1])
-    named = [item for n, item in enumerate(order) if n == 0 or item[1] >= _WORTH_SAYING * level.mean_s]
+    named = [item for n, item in enumerate(order) if n == 0 or item[1] >= _WORTH_SAYING * level.time_s]
     return listed([f"{seconds(value)} go into {_INTO[part]}" if n == 0 else f"{seconds(value)} into {_INTO[part]}"
                    for n, (part, value) in enumerate(named)])  # fmt: skip
 
 
 def _lengths(typical: Level, unlucky: Level, by: By) -> str:
     """Whether the slow ones are those that ask for more."""
+    if unlucky.time_s < _ALIKE * typical.time_s:
+        return "The slow ones hardly take longer."
     for what, words in (("output_tokens", "ask for long answers"), ("prompt_tokens", "bring long prompts")):
         one, other = getattr(typical, what), getattr(unlucky, what)
         if other >= 1.5 * one and not (by == "ttft" and what == "output_tokens"):
@@ -150,14 +162,26 @@ def interference_sentence(found: Interference) -> str:
 def chunks_sentence(found: Sequence[Read], own: int) -> str:
     """What larger and smaller steps do to first words and to pauses."""
     now = next(read for read in found if read.value == own)
-    first = min(found, key=lambda read: _worst(read.first_word_s["p95"]))
-    smooth = min(found, key=lambda read: _worst(read.pause_s))
+    first = _best(found, now, lambda read: read.first_word_s["p95"])
+    smooth = _best(found, now, lambda read: read.pause_s)
+    soonest, shortest = seconds(first.first_word_s["p95"]), _or_none(smooth.pause_s)
+    if first is not smooth:
+        best = f"First words are soonest with {int(first.value):,} tokens ({soonest}), "
+        best += f"pauses shortest with {int(smooth.value):,} ({shortest})."
+    elif first is now:
+        best = "No other size does better at either."
+    else:
+        best = f"Both are best with {int(first.value):,} tokens: {soonest} and {shortest}."
     return (
         f"**Steps of {own:,} tokens: first word within {seconds(now.first_word_s['p95'])} for 95{NBSP}%, longest pause "
-        f"of an answer {_or_none(now.pause_s)} (p95).** First words are soonest with {int(first.value):,} tokens "
-        f"({seconds(first.first_word_s['p95'])}), pauses shortest with {int(smooth.value):,} "
-        f"({_or_none(smooth.pause_s)})."
+        f"of an answer {_or_none(now.pause_s)} (p95).** {best}"
     )
+
+
+def _best(found: Sequence[Read], now: Read, time_s: Callable[[Read], float]) -> Read:
+    """The one with the shortest time, the present one where that is printed alike."""
+    best = min(found, key=lambda read: _worst(time_s(read)))
+    return now if _or_none(time_s(best)) == _or_none(time_s(now)) else best
 
 
 def _or_none(value: float) -> str:
@@ -238,7 +262,8 @@ def _distance(formula: float, simulated: float) -> str:
 
 def load_source(c: LoadCurve) -> str:
     """What was simulated, and where the scenario stands."""
-    own = f" This scenario's average load is {percent(c.own_load, 2)}." if c.own_load is not None else ""
+    own = f" This scenario's average load is {percent(c.own_load, 2)}" if c.own_load is not None else ""
+    own += ", more than can be served." if (c.own_load or 0.0) > 1 else "." if own else ""
     busy = float(c.busy[int(np.argmin(np.abs(c.load - _HIGH)))])
     return (
         f"{count(c.runs, 'run')} of {seconds(c.horizon_s)} for each load, on {count(c.replicas, 'replica')}, with "
@@ -250,20 +275,22 @@ def load_source(c: LoadCurve) -> str:
 # -- fan-out -----------------------------------------------------------------------------------------------------------
 
 
-def fan_out_sentence(f: FanOut) -> str:
-    """How slow an action is, in calls; and why independent calls would be another matter."""
+def fan_out_sentence(f: FanOut, settable: bool = True) -> str:
+    """How slow an action is, in calls; and why independent calls would be another matter. `settable`: whether the
+    page has a control for the calls an action."""
     if f.median_as_call is None:
         return "**No action has all its answers, so none has a time.**"
     if f.calls == 1:
         share = call_share(0.5, _CALLS)
+        hint = " Set the calls an action to simulate calls that are issued together." if settable else ""
+        median = seconds(float(f.independent_s[0.5][_CALLS - 1]))
         return (
-            f"**Every call is an action of its own. An action of {_CALLS} independent calls would take "
-            f"{seconds(float(f.independent_s[0.5][_CALLS - 1]))} at the median: a call's {_nth(share)} percentile.** "
-            "Set the calls an action to simulate calls that are issued together."
+            f"**Every call is an action of its own. An action of {_CALLS} independent calls would take {median} at the "
+            f"median: a call's {_nth(share)} percentile.**{hint}"
         )
-    share, median = call_share(0.5, f.calls), f.action_s[0.5]
+    share, action_s = call_share(0.5, f.calls), f.action_s[0.5]
     independent = float(f.independent_s[0.5][f.calls - 1]) if f.calls <= f.independent_s[0.5].size else None
-    text = f"**The median action takes {seconds(median)}, a call's {_nth(f.median_as_call)} percentile.** "
+    text = f"**The median action takes {seconds(action_s)}, a call's {_nth(f.median_as_call)} percentile.** "
     text += f"For {f.calls} independent calls it would be exactly the {_nth(share)}"
     text += f", {seconds(independent)}. " if independent is not None else ". "
     if f.median_as_call < share:

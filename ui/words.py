@@ -45,7 +45,7 @@ def digits(value: float, many: int = 3) -> str:
 
 def seconds(value: float, many: int = 2) -> str:
     """A duration: 210 ms, 4.8 s, 75 s, 5 min 20 s, 2 h 10 min."""
-    if value < 0.9995:
+    if value < 1 - 0.5 * 10.0**-many:
         return f"{digits(value * 1e3, many)}{NBSP}ms" if value else f"0{NBSP}s"
     if value < 119.5:
         return f"{digits(value, many if value < 99.5 else 3)}{NBSP}s"
@@ -58,10 +58,11 @@ def seconds(value: float, many: int = 2) -> str:
 
 
 def percent(share: float, many: int = 3) -> str:
-    """A share in percent: 2.1 %, 91.3 %; close to 0 or 100 with as many digits as tell it from those."""
+    """A share in percent: 2.1 %, 91.3 %; close to 0 or 100 with as many digits as tell it from those. A load may be
+    above: 122 %."""
     if share in (0.0, 1.0):
         return f"{share * 100:.0f}{NBSP}%"
-    near = min(share, 1.0 - share) * 100
+    near = min(abs(share), abs(1.0 - share)) * 100
     places = max(0, min(6, -math.floor(math.log10(near)))) if near < 1 else 1 if many > 2 else 0
     text = f"{share * 100:.{places}f}"
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text}{NBSP}%"

@@ -47,7 +47,10 @@ class GroupCourse:
     full_from_s: float | None
     """When memory begins to limit the group: the first bin after the warm-up with `FULL`; None: it doesn't."""
     lost_from_s: float | None
+    gave_up: bool
+    """Whether more of those lost gave up than were refused."""
     preempted_from_s: float | None
+    """From when on those who come are preempted at some time; that time itself isn't kept."""
     runs: int
 
 
@@ -61,7 +64,7 @@ def group_course(result: Result) -> GroupCourse:
         running, waiting = (frame[name].to_numpy(np.float64) / ready for name in ("running", "queue"))
     limited = frame["limited_kv"].to_numpy(np.float64)
     capacity, most = result.model.kv_capacity_tokens, result.scenario.batching.max_num_seqs
-    counted = start >= result.warmup_s
+    counted, states = start >= result.warmup_s, result.run.attempts.state
     return GroupCourse(
         start_s=start,
         width_s=width,
@@ -74,6 +77,7 @@ def group_course(result: Result) -> GroupCourse:
         preempted=preempted,
         full_from_s=_first(start, counted & (limited >= FULL)),
         lost_from_s=_first(start, counted & (lost >= NOTICED)),
+        gave_up=bool((states == TIMED_OUT).sum() > (states == REJECTED).sum()),
         preempted_from_s=_first(start, counted & (preempted >= NOTICED)),
         runs=result.run.attempts.seeds,
     )

@@ -43,11 +43,9 @@ class Level:
     name: str
     share: float
     time_s: float
-    """The percentile itself."""
-    mean_s: float
-    """Mean of those around it: the sum of the parts."""
+    """The percentile itself: the sum of the parts."""
     parts: dict[Part, float]
-    """Mean seconds of each part."""
+    """Seconds of each part: the percentile, shared out as those around it spend theirs."""
     requests: int
     prompt_tokens: float
     """Their mean lengths."""
@@ -115,14 +113,15 @@ def where(result: Result, by: By = "e2e") -> Where:
     levels = []
     for name, share in LEVELS if order.size else ():
         around = order[_around(order.size, share)]
-        mean = {part: float(values[around].mean()) for part, values in found.items()}
+        time_s, around_s = float(result.latency[by].figures[name]), float(total[around].mean())
+        scale = time_s / around_s if around_s > 0 else 1.0
+        spent = {part: float(values[around].mean()) * scale for part, values in found.items()}
         levels.append(
             Level(
                 name=name,
                 share=share,
-                time_s=float(result.latency[by].figures[name]),
-                mean_s=float(total[around].mean()),
-                parts={part: mean[part] for part in PARTS if part in mean},
+                time_s=time_s,
+                parts={part: spent[part] for part in PARTS if part in spent},
                 requests=around.size,
                 prompt_tokens=float(prompt[around].mean()),
                 output_tokens=float(output[around].mean()),

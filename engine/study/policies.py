@@ -52,11 +52,16 @@ class Split:
     goodput_rps: float
     mean_e2e_s: float | None
     """Of those who were answered."""
+    keeps_up: bool
+    """Whether both pools complete what comes on average: else one's queue grows as long as the run lasts."""
 
     @property
-    def rank(self) -> tuple[float, float, float]:
-        """Higher is better: the promise first, then answers in time, then how long answers take."""
-        return (self.attainment or 0.0, self.goodput_rps, -(np.inf if self.mean_e2e_s is None else self.mean_e2e_s))
+    def rank(self) -> tuple[bool, float, float]:
+        """Higher is better: first those that keep up, then answers in time, then how long answers take.
+
+        The share that keeps the promise would choose, where that is about first words, as many readers as there are.
+        """
+        return (self.keeps_up, self.goodput_rps, -(np.inf if self.mean_e2e_s is None else self.mean_e2e_s))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +156,13 @@ def _try(s: Scenario, prefill: int, trace: Trace | None) -> Split:
         attainment=result.attainments[0].attainment if result.attainments else None,
         goodput_rps=result.throughput["goodput_per_s"] or 0.0,
         mean_e2e_s=None if np.isnan(mean) else mean,
+        keeps_up=result.capacity_rps is None or _offered_rps(result) <= result.capacity_rps * s.replicas,
     )
+
+
+def _offered_rps(result: Result) -> float:
+    """Requests per second in the window."""
+    return float(result.counted.sum() / max(result.usage.window_s.sum(), 1e-9))
 
 
 def _outcome(

@@ -17,8 +17,9 @@ from .capacity import capacity_rps
 from .run import simulate
 
 SEEDS = 4
+"""Runs of each fleet; what comes on average and in the worst slice is counted over all runs of the scenario."""
 _MOST_REQUESTS = 400_000
-"""Of all runs together: long runs are simulated fewer times."""
+"""Of all runs together: long runs are counted and simulated fewer times."""
 _MOST_REPLICAS = 4096
 
 
@@ -61,9 +62,10 @@ def sized(s: Scenario, trace: Trace | None = None) -> Sized | None:
     if s.traffic.process == "closed":
         return None
     first = generate(s.traffic, s.run, s.run.seed, trace).arrival_s
-    seeds = int(np.clip(_MOST_REQUESTS // max(first.size, 1), 1, min(s.run.seeds, SEEDS)))
+    most = max(_MOST_REQUESTS // max(first.size, 1), 1)
+    counted, seeds = min(s.run.seeds, most), min(s.run.seeds, most, SEEDS)
+    runs = [first, *(generate(s.traffic, s.run, s.run.seed + i, trace).arrival_s for i in range(1, counted))]
     s = s.replace({"run.seeds": seeds, "autoscaler.policy": "none"})
-    runs = [first, *(generate(s.traffic, s.run, s.run.seed + i, trace).arrival_s for i in range(1, seeds))]
     span = s.run.horizon_s if s.run.horizon_s is not None else float(first[-1]) if first.size else 0.0
     found, each = clumps(runs, span), capacity_rps(s, replica_model(s), trace)
     if not each or found.worst_rps is None:

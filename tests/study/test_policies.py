@@ -126,6 +126,18 @@ def test_the_best_split_follows_the_traffic(prompt: int, output: int, prefill: i
     assert told.split.prefill_replicas == prefill
 
 
+def test_a_promise_about_first_words_does_not_starve_those_who_write() -> None:
+    """Two writers of 16 seats complete 2 * 16 / (399 * 0.0116) = 6.9 a second, one alone 3.5, and 5 come."""
+    s = service(
+        5.0, 400, 400, fleet__replicas=3, batching__max_num_seqs=16, slo__0={"metric": "ttft", "threshold_s": 0.08}
+    )
+    told = policy_outcome(s, "disaggregated", requests_per_replica=100)
+    one, two = told.splits
+    assert (one.keeps_up, two.keeps_up) == (True, False)
+    assert (two.attainment or 0.0) > (one.attainment or 0.0), "all that the promise is about"
+    assert told.split == one
+
+
 def test_of_large_fleets_those_splits_are_tried_that_can_complete_most(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_SPLITS", 3)
     told = policy_outcome(service(4.0, 4000, 4, fleet__replicas=8), "disaggregated", requests_per_replica=30)

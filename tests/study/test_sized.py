@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from engine import Scenario, simulate
+from engine.outcome import arriving
 from engine.scenario import preset
 from engine.study import sized
+from engine.study.sized import SEEDS
 from engine.traffic import read_trace
 
 CALM = Scenario.from_dict(
@@ -51,6 +53,14 @@ def test_sized_for_the_average_it_fails_in_the_worst_minute_and_sized_for_that_i
     assert found.average.p95_worst_s is not None
     assert found.worst.p95_worst_s is not None
     assert found.worst.p95_worst_s < found.average.p95_worst_s / 3
+
+
+def test_what_comes_is_counted_over_all_runs_as_on_the_page() -> None:
+    many = CALM.replace({"run.seeds": SEEDS + 4, "run.horizon_s": 240.0})
+    found, counted = sized(many), arriving(simulate(many)).clumps
+    assert found is not None
+    assert (found.rate_rps, found.worst_rps) == (counted.rate_rps, counted.worst_rps)
+    assert found.runs == SEEDS
 
 
 def test_the_figures_are_those_of_a_run_of_that_fleet() -> None:

@@ -41,6 +41,13 @@ def test_a_measured_profile_has_no_memory_to_show() -> None:
     assert len(app.get("plotly_chart")) == 2
 
 
+def test_an_empty_box_says_what_it_stands_for_in_words_that_fit() -> None:
+    app = visit("p=monday", PAGE)
+    held = {box.key: box.placeholder for box in app.number_input}
+    assert held["batching.kv_capacity_tokens"] == "computed from …"
+    assert held["batching.reserve_output_tokens"] == "the answer's …"
+
+
 def test_a_button_makes_prompts_grow_and_takes_it_back() -> None:
     app = visit(SMALL.to_link(), PAGE)
     press(app, "grow")

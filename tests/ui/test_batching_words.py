@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -73,7 +74,9 @@ def test_the_gain_from_doubling_is_printed_and_the_knee_named() -> None:
     # 8 * 20.5 / 24 = 6.83; 2 * 52 / 84 = 1.24
     assert said.startswith("**1 to 8: 6.8 times the words a second; 64 to 128: 1.2 times.** From the knee at 40 ")
     assert batching_words.gains(line().sharing, 128)[1] == (64, 128, pytest.approx(104 / 84))
-    assert "Memory ends before." in batching_words.sharing_sentence(of("monday"))
+    flat = replace(line(), sharing=replace(line().sharing, parts={"compute": 0.02 * line().sharing.sizes}))
+    assert batching_words.sharing_sentence(flat).startswith("**1 to 8: no more; 64 to 128: no more.**")
+    assert "Memory is full before." in batching_words.sharing_sentence(of("monday"))
     free = replace(line(), sharing=replace(line().sharing, knee=None))
     assert "more than a third at every size" in batching_words.sharing_sentence(free)
     alone = replace(line(), sharing=replace(line().sharing, knee=1))
@@ -95,11 +98,30 @@ def test_memory_and_seats_say_what_caps_the_group() -> None:
     assert "all of it, so somebody waits" in batching_words.memory_sentence(g, g.memory, in_flight(s, 5.5, 0.047))
     one = of("one-read")
     assert one.memory is not None
-    assert "more than 128 seats" in batching_words.memory_sentence(one, one.memory, None)
+    shared = plain(batching_words.memory_sentence(one, one.memory, None))
+    assert "more than 128 seats (`max_num_seqs`) need with 101 tokens each" in shared
+    assert shared.endswith("half-way through its answer, without what is cached and shared.")
+    grows = of("wordy")
+    assert grows.memory is not None
+    assert " As long as lengths don't grow " in batching_words.memory_sentence(
+        grows, grows.memory, in_flight(preset("wordy").scenario, 0.55, 0.047)
+    )
     assert batching_words.seats_sentence(g).startswith("**Conversations of 1,350 tokens find 30 seats, whatever ")
     assert "caps the group at 128: memory would be the limit from 3,630 tokens" in batching_words.seats_sentence(one)
     assert "no end of memory" in batching_words.seats_sentence(line())
     assert batching_words.seats_sentence(of("wordy")).endswith("they have 4,820 tokens, and 8.5 seats (hollow).")
+
+
+def test_the_pace_is_that_of_the_run_with_others_prompts() -> None:
+    found, g = told(), line()
+    mean = found.summary["latency_s"]["itl"]["mean"]
+    assert batching_words.pace(g, found, 10) == mean
+    assert mean > 0.02, "a step of one alone"
+    assert batching_words.pace(replace(g, grown=g.record), found, 10) == pytest.approx(0.025), (
+        "of a step that only writes"
+    )
+    silent = replace(found, summary=found.summary | {"latency_s": {"itl": {"mean": None}}})
+    assert batching_words.pace(g, silent, None) == pytest.approx(0.0205)
 
 
 def test_refusals_begin_though_no_setting_changed() -> None:
@@ -107,12 +129,19 @@ def test_refusals_begin_though_no_setting_changed() -> None:
     said = plain(batching_words.course_sentence(found.course, s))
     assert said.startswith("**No setting changes, and yet memory begins to limit the group around minute ")
     assert "refusals begin around minute " in said
+    assert re.search(r"; some of those who come from minute \d+ on are preempted and refusals", said)
     same = s.replace({"traffic.growth": None})
     assert plain(batching_words.course_sentence(found.course, same)).startswith("**Memory begins to limit the group ")
+    impatient = replace(found.course, gave_up=True)
+    assert "callers begin to give up around minute " in plain(batching_words.course_sentence(impatient, s))
+    assert "gave up" in {note.text.replace(NBSP, " ") for note in grouped_charts.course_figure(
+        impatient, 1800.0, 60.0, 256).layout.annotations}  # fmt: skip
     calm = replace(found.course, full_from_s=None, lost_from_s=None, preempted_from_s=None)
     assert batching_words.course_sentence(calm, same) == (
-        "**Memory never limits the group.** Nobody is refused, and nobody is preempted."
+        "**Memory never limits the group.** Hardly anybody is refused or preempted."
     )
+    nobody = replace(calm, lost=calm.lost * 0.0, preempted=calm.preempted * 0.0)
+    assert batching_words.course_sentence(nobody, same).endswith(" Nobody is refused, and nobody is preempted.")
 
 
 def test_static_groups_serve_fewer() -> None:
@@ -121,7 +150,13 @@ def test_static_groups_serve_fewer() -> None:
     assert said.startswith("**Letting people join at any step (continuous batching) serves 1.7 times the requests of ")
     assert "The price: others' prompts lengthen 1 gap between words in 100 (ITL) to " in said
     alike = replace(found, static=replace(found.static, capacity_rps=found.continuous.capacity_rps))
-    assert batching_words.ways_sentence(alike).startswith("**A replica can serve as many either way")
+    assert batching_words.ways_sentence(alike).startswith(
+        "**A replica that always has a queue serves as many either way"
+    )
+    alike = replace(alike, static=replace(alike.static, ttft_p95_s=found.continuous.ttft_p95_s))
+    assert re.search(
+        r"wait [\d.]+ m?s for the first word \(TTFT\) either way\.", plain(batching_words.ways_sentence(alike))
+    )
     none = replace(found, static=replace(found.static, capacity_rps=None))
     assert batching_words.ways_sentence(none) == "**No request of this mix fits on a replica.**"
 
@@ -137,6 +172,7 @@ def test_the_stacked_parts_are_the_step_and_the_marks_are_in_their_places() -> N
     assert figure.layout.yaxis.range[0] == 0
     assert figure.layout.yaxis2.range[0] == 0
     assert "(log)" in figure.layout.xaxis.title.text
+    assert len(figure.layout.yaxis3.tickvals) <= 8, "few enough to stand apart"
     assert {trace.xaxis for trace in figure.data} <= {None, "x"}
     assert all(trace.y.dtype == np.float32 for trace in figure.data)
 
@@ -158,6 +194,9 @@ def test_the_memory_bar_adds_up_to_the_accelerator() -> None:
 
 def test_the_seats_have_their_points() -> None:
     figure = batching_charts.seats_figure(of("wordy"), 9)
+    assert figure.layout.yaxis.range[0] < np.log10(9)
+    few = batching_charts.seats_figure(of("one-read"), 2)
+    assert few.layout.yaxis.range[0] < np.log10(2), "who is there lies inside the chart, however few"
     points = {trace.name: (float(trace.x[0]), float(trace.y[0])) for trace in figure.data if trace.mode == "markers"}
     assert set(points) == {"now", "at the end", "in use"}
     assert points["now"][1] == pytest.approx(of("wordy").record.seats)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import tomllib
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from streamlit.elements.lib.streamlit_plotly_theme import BG_COLOR
 
 from engine import Scenario, simulate
 from engine.outcome.story import Story, story
-from ui import charts
+from ui import axes, charts
+from ui.words import NBSP
 
+ROOT = Path(__file__).resolve().parents[2]
 SCENARIO = Scenario.from_dict(
     {
         "traffic": {"rate_rps": 6.0},
@@ -146,3 +151,35 @@ def test_short_times_are_in_milliseconds(told: Story) -> None:
     assert figure.layout.yaxis.title.text == "gap between words (TPOT), ms"
     promise = next(t for t in figure.data if t.name == "promise")
     assert promise.y[0] == pytest.approx(50.0)
+
+
+def test_ticks_of_long_times_are_whole_minutes_and_hours() -> None:
+    def texts(low: float, high: float) -> list[str]:
+        return [text.replace(NBSP, " ") for text in axes.log_ticks(low, high)["ticktext"]]
+
+    assert texts(4.0, 400.0) == ["5 s", "10 s", "20 s", "60 s", "2 min", "5 min"]
+    assert texts(4.0, 55.0) == ["5 s", "10 s", "20 s", "50 s"]
+    assert texts(1000.0, 8000.0) == ["20 min", "1 h", "2 h"]
+    assert texts(0.4, 5000.0) == ["1 s", "10 s", "60 s", "10 min", "1 h"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_on_a_bar_has_contrast_in_both_themes(theme: str) -> None:
+    """WCAG 2.1: the ratio of relative luminances, 0.05 added to both, is at least 4.5."""
+    colours = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())["theme"][theme]
+    assert charts.INSIDE["color"] == BG_COLOR, "the stand-in for the theme's background"
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+        return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+    ground = luminance(colours["backgroundColor"])
+    for colour in colours["chartCategoricalColors"][:7]:
+        low, high = sorted((ground, luminance(colour)))
+        assert (high + 0.05) / (low + 0.05) >= 4.5, colour
+
+
+def test_a_log_axis_of_many_powers_has_few_ticks() -> None:
+    assert charts.log_ticks(-1.0, 1.0)["tickvals"] == pytest.approx([0.1, 0.2, 0.5, 1, 2, 5, 10])
+    assert charts.log_ticks(-1.3, 2.3)["tickvals"] == pytest.approx([0.1, 1, 10, 100])

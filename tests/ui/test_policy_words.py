@@ -36,7 +36,7 @@ def outcome(
 
 CHUNKED = outcome("chunked", 2.0, 0.25, 0.9)
 FIRST = outcome("prefill_first", 1.0, 2.0, 0.95)
-POOLS = outcome("disaggregated", 3.0, 0.1, 0.5, Split(1, 3, 0.5, 1.0, 9.0))
+POOLS = outcome("disaggregated", 3.0, 0.1, 0.5, Split(1, 3, 0.5, 1.0, 9.0, True))
 
 
 def said(*found: PolicyOutcome) -> str:
@@ -47,7 +47,19 @@ def test_one_policy_for_the_first_word_and_another_for_steady_ones() -> None:
     text = said(CHUNKED, FIRST, POOLS)
     assert text.startswith("**The first word comes soonest with prompts read first: 1 s for the slowest in 20.")
     assert "Words pause least with 1 of 4 replicas only for prompts: 100 ms, against 2 s.**" in text
-    assert text.endswith("The promise is kept best by: prompts first, for 95 % of requests.")
+    assert text.endswith("The promise is kept best with prompts read first: for 95 % of requests.")
+
+
+def test_pools_that_fall_behind_are_told_so() -> None:
+    assert "keep up" not in said(CHUNKED, POOLS)
+    behind = outcome("disaggregated", 1.0, 90.0, 0.95, Split(3, 1, 0.95, 1.0, 9.0, False))
+    assert said(CHUNKED, behind).endswith(" But two pools don't keep up with what comes: one of their queues grows as "
+                                          "long as the run lasts.")  # fmt: skip
+
+
+def test_policies_that_keep_the_promise_alike() -> None:
+    alike = [outcome(policy, 1.0, 0.5, 1.0) for policy in ("chunked", "prefill_first", "static")]
+    assert said(*alike).endswith("The promise is kept alike by all: for 100 % of requests.")
 
 
 def test_one_policy_for_both() -> None:

@@ -15,7 +15,7 @@ from engine.outcome.promises import Terms, terms
 from engine.outcome.promises.rescore import TARGETS
 from engine.study import Fewest, Trial
 from tests.outcome.promises.build import BUSY, NOBODY, run_of
-from ui import measuring_words, promise_charts, promise_tables, promise_words
+from ui import measuring_words, promise_charts, promise_tables, promise_tiles, promise_words
 from ui.assumptions import assumptions
 from ui.promise_settings import FAILURES, PLACE, failures_word
 from ui.promise_settings import terms as settings
@@ -108,6 +108,19 @@ class TestPlaces:
     def test_without_refusals_only_the_network_differs(self) -> None:
         open_ = told(CALM, admission__max_outstanding=None, slo__0__threshold_s=0.3)
         assert "only callers see the network" in promise_words.places(open_)
+        alike = replace(
+            open_,
+            choices=tuple(
+                replace(c, share={"server": 0.97334, "gateway": 0.97331, "client": 0.9722}[c.value])
+                if c.part == "place"
+                else c
+                for c in open_.choices
+            ),
+        )
+        assert plain(promise_words.places(alike)) == (
+            "**The same answers: 97.3 % at the server and at the gateway, 97.2 % at the client in time**; only callers "
+            "see the network and what came before their last try."
+        ), "what is printed alike is said once, and needs no reason"
         near = told(CALM, admission__max_outstanding=None, traffic__client__network_rtt_s=0.0, slo__0__threshold_s=3.0)
         assert "wherever it is measured" in promise_words.places(near)
 
@@ -128,6 +141,10 @@ def test_the_fewest_machines() -> None:
         "**3 replicas keep the promise for 97 %, 2 for 58 %.** "
         "2 of 3 runs keep it with 3 (by the spread over runs 3 to 4)."
     )
+    once = replace(FEWEST, runs=1, perhaps=None, surely=None)
+    assert plain(promise_words.fewest_sentence(once)) == "**3 replicas keep the promise for 97 %, 2 for 58 %.**"
+    alone = replace(FEWEST, trials=(FEWEST.trials[0], replace(FEWEST.trials[1], runs_kept=1)))
+    assert "1 of 3 runs keeps it with 3" in plain(promise_words.fewest_sentence(alone))
     same = replace(FEWEST, have=3, changes={}, surely=3)
     assert "**3 replicas** as now." in plain(promise_words.machines_needed(same))
     assert "3 or more" in promise_words.machines_needed(replace(FEWEST, surely=None))
@@ -144,8 +161,12 @@ class TestCurve:
     def test_sentence(self) -> None:
         text = plain(promise_words.curve_sentence(told()))
         assert text.startswith("**Within 3 s: ")
-        assert "95 %, 99 % and 99.9 % can be promised at no time." in text or "can be promised at no time" in text
+        assert "can't be promised, however long one waits." in text
         assert "(95 % interval)" in text
+        steady = replace(told().strictest, ci95_s=(0.0247, 0.02471))
+        same = replace(told(), strictest=steady)
+        assert promise_words.curve_sentence(same).endswith("The strictest is the same from run to run.")
+        assert promise_tiles._spread(steady) == "the same in 3 runs"
 
     def test_figure_has_the_curve_its_band_and_the_rules(self) -> None:
         found = told()
@@ -161,6 +182,14 @@ class TestCurve:
         assert any(text.startswith("kept ") for text in texts)
         assert "log scale" in figure.layout.xaxis.title.text
         assert len({line.line.dash for line in lines.values()}) == 4, "told apart without colour"
+
+    def test_a_rule_at_the_left_edge_has_its_name_inside(self) -> None:
+        found = told()
+        assert found.curve is not None
+        edge = found.objective.model_copy(update={"threshold_s": float(found.curve.threshold_s[0]) * 1.01})
+        notes = promise_charts.curve_figure(replace(found, objective=edge)).layout.annotations
+        (mine,) = [note for note in notes if note.text.startswith("promised")]
+        assert (mine.xanchor, mine.y) == ("left", 0.8)
 
     def test_table(self) -> None:
         found = told()
@@ -225,6 +254,21 @@ class TestBudget:
         assert low <= min(lines["all runs"].y.min(), lines["worst run"].y.min())
         assert high >= 100
 
+    def test_names_of_slopes_that_end_side_by_side_are_stacked(self) -> None:
+        quiet = told(CALM, traffic__rate_rps=0.05, slo__0__threshold_s=8.0)
+        assert quiet.budget is not None
+        notes = promise_charts.budget_figure(quiet.budget, 160.0, 20.0).layout.annotations
+        ends = [(note.y, note.yshift) for note in notes if note.text.startswith("burn") and note.xref != "paper"]
+        assert len(ends) > 1
+        assert len(set(ends)) == len(ends)
+
+    def test_one_run_is_no_worst_one(self) -> None:
+        found = told(slo__0__target=0.95, run__seeds=1)
+        assert found.budget is not None
+        names = {trace.name for trace in promise_charts.budget_figure(found.budget, 160.0, 20.0).data}
+        assert "left" in names
+        assert not names & {"all runs", "worst run"}
+
     def test_slopes_reach_nothing_left_when_the_budget_is_gone(self) -> None:
         found = told(slo__0__target=0.95)
         assert found.budget is not None
@@ -260,6 +304,10 @@ class TestAlerts:
             r"sounds in \d of 3 runs, .* after trouble began", plain(measuring_words.alerts_sentence(found))
         )
         assert any(cell.endswith("of 3 runs") for cell in promise_tables.alerts_table(found)["sounds"])
+        once = told(slo__0__target=0.95, slo__0__window_s=20000.0, run__seeds=1)
+        assert any(a.fired for a in once.alerts)
+        assert re.search(r" sounds [\d.]+ \w+ after trouble began", plain(measuring_words.alerts_sentence(once)))
+        assert "yes" in promise_tables.alerts_table(once)["sounds"].tolist()
 
     def test_impossible_and_later(self) -> None:
         table = promise_tables.alerts_table(told(slo__0__target=0.6, slo__0__window_s=30 * 86400.0))
@@ -286,9 +334,21 @@ class TestMeasuring:
         text = plain(measuring_words.windows_sentence(found))
         assert "rolling windows of 60 s" in text
         assert "slices of 10 s" in text
+        none = replace(found, choices=tuple(replace(c, share=0.0) if c.part == "window" else c for c in found.choices))
+        assert "the target was met in none of the rolling windows" in measuring_words.windows_sentence(none)
+        w = found.windows
+        assert w is not None
+        assert "none of the rolling windows of 60" in promise_words.window_by_window(
+            replace(found, windows=replace(w, kept=0))
+        )
         assert "doesn't fit twice" in measuring_words.windows_sentence(told(slo__0__window_s=86400.0))
         assert "the mean of the parts' p99s is" in measuring_words.averages_sentence(found)
         assert "coordinated omission" in measuring_words.omission_sentence(found)
+        assert found.omission is not None
+        assert found.averages["run"].true_s != found.omission.everybody.p99_s, "that of the first run is another figure"
+        assert measuring_words.omission_sentence(found).startswith("**In the first run a load tester with ")
+        once = told(run__seeds=1)
+        assert measuring_words.omission_sentence(once).startswith("**A load tester with ")
         assert "368 requests" in plain(measuring_words.sure_sentence(found))
         few = replace(found, sure=tuple(replace(s, high_s=None) for s in found.sure))
         assert "could be anything above" in measuring_words.sure_sentence(few)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -84,12 +85,19 @@ def test_how_clumped_is_said_in_plain_words() -> None:
     assert "vary about as independent arrivals do" in traffic_words.explanation(even.arriving, same)
     clock, tick = told("average-lies", repr({"traffic.process": "deterministic", "traffic.cv": 1.0}))
     assert "more even than independent" in traffic_words.explanation(clock.arriving, tick)
+    few = replace(even.arriving.clumps, dispersion={1.0: None, 10.0: None, 60.0: 0.5}, span_s=300.0)
+    said = traffic_words.explanation(replace(even.arriving, clumps=few), same.replace({"run.seeds": 4}))
+    assert "vary about as independent arrivals do" in said, "of 20 windows 19 in 20 times within 0.63 of 1"
     users, one = told("one-read", SHORT)
     assert "slows its own traffic" in traffic_words.explanation(users.arriving, one)
 
 
 def test_the_worst_minute_is_set_against_what_can_be_served() -> None:
     found, _ = told()
+    assert found.summary["run"]["seeds"] > 1
+    assert traffic_words.arrivals_sentence(found).startswith("**In the first run ")
+    once = replace(found, summary=found.summary | {"run": found.summary["run"] | {"seeds": 1}})
+    assert re.match(r"\*\*[\d.]+ a second arrive in the worst minute", traffic_words.arrivals_sentence(once))
     high = replace(found, fleet_rps=1000.0)
     assert traffic_words.arrivals_sentence(high).endswith("The 1,000 that can be served are always enough.")
     between = replace(found, fleet_rps=float(found.arriving.slice_rps.max()) + 1)
@@ -103,7 +111,7 @@ def test_real_services_are_named_by_likeness() -> None:
     azure = {real.name: real for real in real_traffic()}
     for name in ("azure-code", "azure-chat", "kimi"):
         c = replace(told()[0].arriving.clumps, dispersion=azure[name].dispersion)
-        assert traffic_words.nearest(c) == azure[name]
+        assert traffic_words.nearest(c) == (azure[name], 1.0)
     c = replace(told()[0].arriving.clumps, dispersion=azure["azure-chat"].dispersion)
     said = traffic_words.clumps_sentence(c)
     assert said.startswith(
@@ -119,6 +127,10 @@ def test_real_services_are_named_by_likeness() -> None:
     assert traffic_words.clumps_sentence(replace(c, dispersion={1.0: 6.0, 10.0: 8.0, 60.0: 8.0})).startswith(
         "**Clumps are short: 6 times"
     )
+    calm = replace(c, dispersion={1.0: 1.0, 10.0: 1.0, 60.0: 1.0})
+    assert traffic_words.clumps_sentence(calm).endswith("** All of the real services clump more.")
+    far = replace(c, dispersion={1.0: 6.4, 10.0: 8.3, 60.0: 8.4})  # 4 times Kimi's, 4.6 times Azure's
+    assert traffic_words.clumps_sentence(far).endswith("** None of the real services clumps like that.")
     assert "too short" in traffic_words.clumps_sentence(replace(c, dispersion={1.0: None, 10.0: None, 60.0: None}))
     assert "second to second" in traffic_words.clumps_sentence(replace(c, dispersion={1.0: 2.0, 10.0: 2.0, 60.0: None}))
     assert "minute to minute" in traffic_words.clumps_sentence(replace(c, dispersion=azure["kimi"].dispersion))
@@ -133,7 +145,22 @@ def test_a_service_sized_for_the_average_fails_in_the_worst_minute() -> None:
         replace(z, worst=replace(z.worst, kept_worst=0.5)), CALM
     )
     same = replace(z, worst=z.average)
-    assert "As many replicas could serve the worst minute" in traffic_words.sized_sentence(same, CALM)
+    assert z.average.kept_worst is not None
+    assert z.average.kept_worst < CALM.slo[0].target
+    enough = "As many replicas can serve the worst minute on average ("
+    assert enough in plain(traffic_words.sized_sentence(same, CALM))
+    assert traffic_words.sized_sentence(same, CALM).endswith("too, but inside the minute there are worse seconds, and "
+                                                             "what was left from before.")  # fmt: skip
+    poor = replace(z.average, kept=0.92, kept_worst=0.93)
+    assert traffic_words.sized_sentence(replace(z, average=poor, worst=poor), CALM).endswith(
+        "too, but the promise is kept no better at other times."
+    )
+    kept = replace(z.average, kept_worst=0.99)
+    assert traffic_words.sized_sentence(replace(z, average=kept, worst=kept), CALM).endswith(", too.")
+    nobody = replace(z, average=replace(z.average, kept_worst=0.0))
+    assert "keeps the promise for none of those who come in the worst minute" in traffic_words.sized_sentence(
+        nobody, CALM
+    )
     none = {"kept": None, "kept_worst": None}
     times = replace(z, average=replace(z.average, **none), worst=replace(z.worst, **none))
     assert "for the first word (TTFT)" in plain(traffic_words.sized_sentence(times, CALM.replace({"slo": []})))
@@ -146,6 +173,8 @@ def test_lengths_and_their_likeness() -> None:
     assert a.joint is not None
     said = traffic_words.lengths_sentence(a.prompt, a.output, told()[1])
     assert said.startswith("**Half of the prompts have 8")
+    even = (replace(a.prompt, mean=1900.0, cv=0.0), replace(a.output, mean=200.0, cv=0.0))
+    assert traffic_words.lengths_sentence(*even, told()[1]) == "**All prompts have 1,900 tokens, all answers 200.**"
     grows = told()[1].replace({"traffic.growth": {"prompt_factor": 4}})
     said = traffic_words.lengths_sentence(a.prompt, a.output, grows)
     assert said.endswith("In the course of a run they grow: prompts 4 times.")
@@ -220,6 +249,10 @@ def test_the_bars_are_the_shares_in_time() -> None:
     assert bars["all"] == pytest.approx([100 * z.average.kept, 100 * z.worst.kept])
     assert bars["worst minute"] == pytest.approx([100 * z.average.kept_worst, 100 * z.worst.kept_worst])
     assert figure.layout.shapes[0].x0 == 95.0
+    close = replace(z, average=replace(z.average, kept=0.4, kept_worst=0.84), worst=replace(z.worst, kept=0.97))
+    beside = {bar.name: bar.textposition for bar in traffic_charts.sized_figure(close, 0.95).data}
+    assert beside["all"] == ("outside", "outside")
+    assert beside["worst minute"][0] == "inside", "outside the rule of the target would cross it"
     none = {"kept": None, "kept_worst": None}
     times = replace(z, average=replace(z.average, **none), worst=replace(z.worst, **none))
     assert traffic_charts.sized_figure(times, None).layout.xaxis.title.text == "95th percentile, s"

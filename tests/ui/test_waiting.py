@@ -41,7 +41,7 @@ def test_the_studies_fill_the_page_and_a_size_can_be_used() -> None:
     for words in (
         "go into writing",
         "of what can be served a request waits",
-        "First words are soonest",
+        "longest pause of an answer",
         "The first word comes soonest",
         "half of every",
     ):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -71,13 +73,17 @@ def test_the_explanation_says_how_many_have_no_time() -> None:
     found, _ = told()
     said = plain(waiting_words.explanation(found))
     assert said.startswith("Half have their first word (TTFT) within ")
-    assert "Without a complete answer, and so without a time here: 1 in " in said
+    assert "The wait in the queue is " in said
+    queue = found.summary["latency_s"] | {"queue": {"p50": 0.0, "p99": 0.0}}
+    alone = replace(found, summary=found.summary | {"latency_s": queue})
+    assert "Next to nobody waits in the queue." in waiting_words.explanation(alone)
+    assert re.search(r"so without a time here: 1 in \d+ \(still under way at the end\)\.$", said)
 
 
 def level(name: str, prompts: float, answers: float, **parts: float) -> Level:
     every = dict.fromkeys(PARTS, 0.0) | parts
     total = sum(every.values())
-    return Level(name, 0.5, total, total, every, 21, prompts, answers)  # type: ignore[arg-type]
+    return Level(name, 0.5, total, every, 21, prompts, answers)  # type: ignore[arg-type]
 
 
 def test_where_the_seconds_go_names_what_is_large() -> None:
@@ -88,6 +94,10 @@ def test_where_the_seconds_go_names_what_is_large() -> None:
         "**Of the 10 s of the slowest in 100, 6 s go into the queue, 2 s into writing and 1.9 s into stalls by "
         "others' prompts; of a typical request's 2.1 s, 2 s go into writing.** The slow ones ask for no more than the "
         "others: they were unlucky."
+    )
+    same = level("p99", 400, 200, queue=0.02, prompt=0.1, answer=2.1)
+    assert waiting_words.where_sentence(Where("e2e", (typical, same), 0, 0.1, 2.0, 0.9)).endswith(
+        "** The slow ones hardly take longer."
     )
     long = level("p99", 500, 900, answer=9.0)
     assert "long answers: 900 tokens" in waiting_words.where_sentence(Where("e2e", (typical, long), 0, 0.1, 2.0, 0.9))
@@ -110,12 +120,12 @@ def test_the_bars_are_the_parts_and_add_up(by: By) -> None:
     found = where(result, by)
     figure = waiting_charts.where_figure(found)
     total = np.sum([bar.x for bar in figure.data], axis=0)
-    np.testing.assert_allclose(total, [level.mean_s for level in found.levels], rtol=0.01)
+    np.testing.assert_allclose(total, [level.time_s for level in found.levels], rtol=0.01)
     assert {bar.name for bar in figure.data} <= set(waiting_words.PARTS.values())
     assert len({(bar.marker.color, bar.marker.pattern.shape) for bar in figure.data}) == len(figure.data)
     table = waiting_tables.where_table(found)
     parts = table[[f"{name} (s)" for name in waiting_words.PARTS.values() if f"{name} (s)" in table]].sum(axis=1)
-    np.testing.assert_allclose(parts, table["mean around it (s)"], rtol=1e-9)
+    np.testing.assert_allclose(parts, table[f"{waiting_words.WORD[by]} (s)"], rtol=1e-9)
 
 
 def test_a_long_prompt_in_words_under_each_policy() -> None:
@@ -162,6 +172,13 @@ def test_chunks_name_the_best_for_each_and_the_present() -> None:
         "words are soonest with 1,024 tokens (900 ms), pauses shortest with 256 (100 ms)."
     )
     assert plain(waiting_words.source(found)) == "From 8 runs of 2 min, the same requests each time."
+    best = [replace(found[0], first_word_s=dict.fromkeys(found[0].first_word_s, 0.5)), *found[1:]]
+    assert plain(waiting_words.chunks_sentence(best, 8192)).endswith(
+        "Both are best with 256 tokens: 500 ms and 100 ms."
+    )
+    assert waiting_words.chunks_sentence(best, 256).endswith("No other size does better at either.")
+    alike = [replace(read, first_word_s=found[0].first_word_s, pause_s=found[0].pause_s) for read in found]
+    assert waiting_words.chunks_sentence(alike, 8192).endswith("No other size does better at either.")
     figure = reading_charts.chunks_figure(found, 8192)
     assert [trace.name for trace in figure.data] == ["first word p95", "p50", "longest p95", "gap p99"]
     assert [trace.yaxis for trace in figure.data] == ["y", "y", "y2", "y2"]
@@ -201,6 +218,9 @@ def test_the_distance_of_the_closed_forms_is_named() -> None:
     assert "as good as nothing" in beyond
     assert "500 ms, 3.8 times too little. Neither knows what most of this wait is for: others' prompts" in beyond
     assert plain(waiting_words.load_source(curve())).endswith("This scenario's average load is 46 %.")
+    over = replace(curve(), own_load=1.224)
+    assert plain(waiting_words.load_source(over)).endswith("average load is 122 %, more than can be served.")
+    assert waiting_words.load_source(replace(curve(), own_load=None)).endswith("load.")
     figure = waiting_charts.load_figure(curve())
     names = [trace.name for trace in figure.data if trace.name]
     assert names == ["one server", "30 seats", "simulated"]
@@ -219,6 +239,8 @@ def test_fan_out_says_why_the_simulated_figure_differs() -> None:
     assert "have no time, because a call of theirs wasn't answered" in waiting_words.fan_out_source(found)
     figure = waiting_charts.fan_out_figure(found)
     assert [trace.name for trace in figure.data] == ["a call", "an action of 8", "8 independent calls"]
+    assert {note.y for note in figure.layout.annotations} == {1}, "above the chart"
+    assert len({note.yshift for note in figure.layout.annotations}) == 3
     assert all((np.diff(trace.y) >= 0).all() for trace in figure.data)
     ticks = [float(text) for text in figure.layout.xaxis.ticktext]
     assert ticks == list(figure.layout.xaxis.tickvals)
@@ -234,6 +256,8 @@ def test_single_calls_are_told_what_twenty_would_be() -> None:
     said = waiting_words.fan_out_sentence(found)
     assert "An action of 20 independent calls would take" in said
     assert "a call's 96.6th percentile" in said
+    assert said.endswith(" Set the calls an action to simulate calls that are issued together.")
+    assert waiting_words.fan_out_sentence(found, settable=False).endswith("96.6th percentile.**"), "as with a trace"
     assert len(waiting_charts.fan_out_figure(found).data) == 2
     assert plain(waiting_words.fan_out_source(found)).endswith(" of them not answered.")
 

@@ -31,6 +31,8 @@ def test_digits(value: float, many: int, expected: str) -> None:
         (0.0004, "0.4 ms"),
         (0.2149, "210 ms"),
         (0.9996, "1 s"),
+        (0.996, "1 s"),
+        (0.9949, "990 ms"),
         (4.84, "4.8 s"),
         (75.0, "75 s"),
         (119.4, "119 s"),
@@ -58,6 +60,8 @@ def test_seconds(value: float, expected: str) -> None:
         (0.9994, "99.94 %"),
         (0.99999, "99.999 %"),
         (0.0004, "0.04 %"),
+        (1.224, "122.4 %"),
+        (1.003, "100.3 %"),
     ],
 )
 def test_percent(share: float, expected: str) -> None:
