@@ -258,8 +258,8 @@ def fewest_figure(found: Fewest) -> go.Figure:
         "symbol": ["diamond" if mine else "circle-open" for mine in answer], "line": {"width": 2},
     }  # fmt: skip
     dots = {
-        "type": "scatter", "x": x, "y": f32(y), "mode": "markers", "marker": marker, "error_y": bars, "cliponaxis": False,
-        "name": "in time", "hovertemplate": "%{x} replicas: %{y:.2f} %<extra></extra>",
+        "type": "scatter", "x": x, "y": f32(y), "mode": "markers", "marker": marker, "error_y": bars,
+        "cliponaxis": False, "name": "in time", "hovertemplate": "%{x} replicas: %{y:.2f} %<extra></extra>",
     }  # fmt: skip
     low, high = float(x.min()) - 0.6, float(x.max()) + 0.6
     across = axes.line(

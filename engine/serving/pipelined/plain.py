@@ -43,7 +43,7 @@ def go_on(e: Pipelined) -> None:
     busy, under_way = shelf.running > 0, shelf.end < np.inf
     left = shelf.columns[NEXT_KEY] - shelf.columns[STEP]  # steps until somebody leaves, one under way is over
     plain = busy & (shelf.columns[PART] < 0) & ~(under_way & ((shelf.joined > 0) | (left <= 0)))
-    # Whether cycles can be skipped over is found out by ``plan`` when it is the turn of the lane that sets the pace. They
+    # Whether cycles can be skipped over, ``plan`` finds out when it is the turn of the lane that sets the pace. They
     # can't where somebody is done or joins before.
     may_skip = ~any_lane(plain != busy)[:, None] & (left > 1)
     if np.count_nonzero(e.queue.wait):
