@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from math import inf
 
+import numpy as np
 import streamlit as st
 
 from engine.scenario import Linear, Scenario, ScenarioError
@@ -29,7 +31,7 @@ def split_or_copy(scenario: Scenario) -> None:
         width=154, persist_state="session", help="How many accelerators there are for this model, all copies together.",
     )  # fmt: skip
     try:
-        tried = _layouts(scenario, int(chips))
+        tried = _layouts(scenario, int(chips), _traced(scenario))
     except ScenarioError as error:
         with top:
             parts.headline("This can't be laid out as it is.")
@@ -48,9 +50,16 @@ def split_or_copy(scenario: Scenario) -> None:
     _rest(scenario, tried)
 
 
+def _traced(scenario: Scenario) -> int:
+    """Requests of the trace that come in a run; 0 without one."""
+    kept = traces.shared().get(scenario.traffic.trace.source)
+    end_s = (scenario.run.horizon_s or inf) * scenario.traffic.trace.speed
+    return 0 if kept is None else int(np.searchsorted(kept.trace.arrival_s, end_s))
+
+
 @lru_cache(maxsize=64)
-def _layouts(scenario: Scenario, chips: int) -> tuple[Layout, ...]:
-    return layouts(scenario, chips)
+def _layouts(scenario: Scenario, chips: int, traced: int) -> tuple[Layout, ...]:
+    return layouts(scenario, chips, traced)
 
 
 def known(scenario: Scenario, tried: tuple[Layout, ...]) -> list[LayoutOutcome]:

@@ -74,11 +74,12 @@ class LayoutOutcome:
     runs: int
 
 
-def layouts(s: Scenario, accelerators: int) -> tuple[Layout, ...]:
+def layouts(s: Scenario, accelerators: int, traced: int = 0) -> tuple[Layout, ...]:
     """Every way of dealing out so many accelerators in copies of one shape, most copies first.
 
     Those that can't work say why: heads that don't divide, fewer layers than stages, no link that joins so many, not
-    enough memory and by how much; so do pipelines that take too long to simulate. Raises `ScenarioError`.
+    enough memory and by how much; so do pipelines that take too long to simulate. `traced`: how many requests of a
+    trace come, where one is replayed. Raises `ScenarioError`.
     """
     if not 1 <= accelerators <= MOST_ACCELERATORS:
         raise ScenarioError.of("", f"{accelerators}", "accelerators", f"give from 1 to {MOST_ACCELERATORS}")
@@ -92,22 +93,23 @@ def layouts(s: Scenario, accelerators: int) -> tuple[Layout, ...]:
     if resolve_model(s).moe is not None:
         shapes += [Layout(1, 1, 1, accelerators // ep, ep=ep) for ep in _divisors(accelerators) if ep > 1]
     shapes.sort(key=lambda one: (-one.replicas, one.pp, one.cp))
-    return tuple(_checked(s, shape) for shape in shapes)
+    asked = float(traced) if s.traffic.process == "trace" else _asked(s)
+    return tuple(_checked(s, shape, asked) for shape in shapes)
 
 
 def _divisors(number: int) -> Iterator[int]:
     return (n for n in range(1, number + 1) if number % n == 0)
 
 
-def _checked(s: Scenario, shape: Layout) -> Layout:
+def _checked(s: Scenario, shape: Layout, asked: float) -> Layout:
     layers = resolve_model(s).layers
     if shape.pp > layers:
         problem = Problem("parallelism.pp", str(shape.pp), f"stages are more than the {layers} layers", "give fewer")
         return replace(shape, problem=problem)
-    asked = _asked(s) / shape.replicas
-    if shape.pp > 1 and asked > MOST_REQUESTS_IN_STAGES:
+    each = asked / shape.replicas
+    if shape.pp > 1 and each > MOST_REQUESTS_IN_STAGES:
         reason = (
-            f"stages would be simulated with {asked:,.0f} requests a copy, more than the {MOST_REQUESTS_IN_STAGES:,} "
+            f"stages would be simulated with {each:,.0f} requests a copy, more than the {MOST_REQUESTS_IN_STAGES:,} "
             "that take about half a minute"
         )
         problem = Problem("parallelism.pp", str(shape.pp), reason, "shorten run.horizon_s")
@@ -121,7 +123,7 @@ def _checked(s: Scenario, shape: Layout) -> Layout:
 
 def _asked(s: Scenario) -> float:
     """About how many requests come in a run; 0 where only its end will tell."""
-    if s.traffic.process in ("closed", "trace") or s.run.horizon_s is None:
+    if s.traffic.process == "closed" or s.run.horizon_s is None:
         return 0.0
     return s.traffic.rate_rps * s.traffic.shape.mean_factor(s.run.horizon_s) * s.run.horizon_s
 

@@ -79,6 +79,15 @@ def test_experts_over_chips_with_attention_of_their_own() -> None:
     assert more.kv_capacity_tokens > 6 * less.kv_capacity_tokens, "each chip has an eighth of the latent KV, not all"
 
 
+def test_long_traces_on_pipelines_take_too_long() -> None:
+    replayed = SMALL.replace({"traffic.process": "trace", "traffic.trace.source": "a.csv"})
+    problems = {one.pp: one.problem for one in layouts(replayed, 2, 12_002) if one.tp == one.cp == 1}
+    assert problems[1] is None
+    assert problems[2] is not None
+    assert "with 12,002 requests a copy" in problems[2].reason
+    assert all(one.problem is None for one in layouts(replayed, 2, 6_000))
+
+
 def test_too_many_chips() -> None:
     with pytest.raises(ScenarioError, match="give from 1 to 64"):
         layouts(SMALL, 65)
