@@ -9,6 +9,7 @@ from engine.study import LONG_PROMPT, cached_shares, interference
 from engine.traffic import Trace
 from ui import (
     answering,
+    fan_out_words,
     interference_chart,
     parts,
     policy_words,
@@ -222,15 +223,15 @@ def _fan_out(scenario: Scenario) -> None:
         return
     _, fan = found.result
     if fan.median_as_call is None:
-        st.markdown(waiting_words.fan_out_sentence(fan))
+        st.markdown(fan_out_words.fan_out_sentence(fan))
         return
     parts.chart(
         "fan-out",
-        waiting_words.fan_out_sentence(fan, FAN_OUT in controls(scenario)),
+        fan_out_words.fan_out_sentence(fan, FAN_OUT in controls(scenario)),
         waiting_charts.fan_out_figure(fan),
         lambda: waiting_tables.fan_out_table(fan),
     )
-    st.caption(waiting_words.fan_out_source(fan))
+    st.caption(fan_out_words.fan_out_source(fan))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from engine.outcome.story import Story, story
 from engine.outcome.where import PARTS, By, Level, Where, where
 from engine.scenario import preset
 from engine.study import LoadCurve, Read, interference
-from ui import interference_chart, reading_charts, waiting_charts, waiting_tables, waiting_words
+from ui import fan_out_words, interference_chart, reading_charts, waiting_charts, waiting_tables, waiting_words
 from ui.words import NBSP
 
 SMALL = Scenario.from_dict(
@@ -66,7 +66,7 @@ def test_nobody_and_no_answer_are_said() -> None:
     refused, result = told(batching__kv_capacity_tokens=1)
     assert waiting_words.headline(refused).startswith("No answer is complete")
     assert where(result).levels == ()
-    assert "none has a time" in waiting_words.fan_out_sentence(fan_out(result))
+    assert "none has a time" in fan_out_words.fan_out_sentence(fan_out(result))
 
 
 def test_the_explanation_says_how_many_have_no_time() -> None:
@@ -232,11 +232,11 @@ def test_the_distance_of_the_closed_forms_is_named() -> None:
 def test_fan_out_says_why_the_simulated_figure_differs() -> None:
     found = fan_out(told(traffic__client__fan_out=8)[1])
     assert found.median_as_call is not None
-    said = plain(waiting_words.fan_out_sentence(found))
+    said = plain(fan_out_words.fan_out_sentence(found))
     assert said.startswith("**The median action takes ")
     assert "For 8 independent calls it would be exactly the 91.7th, " in said
     assert said.endswith("Calls issued together share a queue and its luck, so the slowest stands out less.")
-    assert "have no time, because a call of theirs wasn't answered" in waiting_words.fan_out_source(found)
+    assert "have no time, because a call of theirs wasn't answered" in fan_out_words.fan_out_source(found)
     figure = waiting_charts.fan_out_figure(found)
     assert [trace.name for trace in figure.data] == ["a call", "an action of 8", "8 independent calls"]
     assert {note.y for note in figure.layout.annotations} == {1}, "above the chart"
@@ -253,13 +253,13 @@ def test_fan_out_says_why_the_simulated_figure_differs() -> None:
 
 def test_single_calls_are_told_what_twenty_would_be() -> None:
     found: FanOut = fan_out(told()[1])
-    said = waiting_words.fan_out_sentence(found)
+    said = fan_out_words.fan_out_sentence(found)
     assert "An action of 20 independent calls would take" in said
     assert "a call's 96.6th percentile" in said
     assert said.endswith(" Set the calls an action to simulate calls that are issued together.")
-    assert waiting_words.fan_out_sentence(found, settable=False).endswith("96.6th percentile.**"), "as with a trace"
+    assert fan_out_words.fan_out_sentence(found, settable=False).endswith("96.6th percentile.**"), "as with a trace"
     assert len(waiting_charts.fan_out_figure(found).data) == 2
-    assert plain(waiting_words.fan_out_source(found)).endswith(" of them not answered.")
+    assert plain(fan_out_words.fan_out_source(found)).endswith(" of them not answered.")
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_single_calls_are_told_what_twenty_would_be() -> None:
     [(0.5, "50th"), (0.9659, "96.6th"), (0.92, "92nd"), (0.81, "81st"), (0.12, "12th"), (0.93, "93rd")],
 )
 def test_percentiles_are_numbered(share: float, said: str) -> None:
-    assert waiting_words._nth(share) == said
+    assert fan_out_words._nth(share) == said
 
 
 def test_answers_of_one_word_have_no_pause() -> None:
