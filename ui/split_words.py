@@ -28,6 +28,8 @@ MEANINGS = (
 )
 """The three things that are called sequence parallel."""
 _TOKENS = 4096
+SENT = "a chip sends (MB)"
+"""Heading of the table's column of numbers."""
 
 
 def name(layout: Layout) -> str:
@@ -157,9 +159,7 @@ def outcomes_table(found: Sequence[LayoutOutcome]) -> pd.DataFrame:
 
 def sent_table(scenario: Scenario, devices: int) -> pd.DataFrame:
     """What each split divides, and what a chip sends for the scenario's mean prompt."""
-    shape = resolve_model(scenario)
-    lengths = typical_lengths(scenario)
-    tokens = _TOKENS if lengths is None else round(lengths[0])
+    shape, tokens = resolve_model(scenario), _prompt(scenario)
     layers = shape.layers
     rows = (
         ("tensor (TP)", "weights, KV by heads", layers * megatron_bytes(shape, tokens, devices)),
@@ -173,7 +173,38 @@ def sent_table(scenario: Scenario, devices: int) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "split": [row[0] for row in rows],
+            SENT: [round(row[2] / 1e6) for row in rows],
             "divides": [row[1] for row in rows],
-            f"a chip sends for {tokens:,} tokens (MB)": [round(row[2] / 1e6) for row in rows],
         }
     )
+
+
+def sent_sentence(scenario: Scenario, devices: int) -> str:
+    """What the table is about."""
+    return (
+        f"Between {devices} chips, over all layers, for a prompt of {_prompt(scenario):,} tokens. Weights are divided "
+        "by tensor and pipeline parallel only, and by operators."
+    )
+
+
+def _prompt(scenario: Scenario) -> int:
+    lengths = typical_lengths(scenario)
+    return _TOKENS if lengths is None else round(lengths[0])
+
+
+def assumed(scenario: Scenario) -> list[str]:
+    """What the comparison takes for granted."""
+    lines = [
+        "**Pace** is one over the median gap between tokens (TPOT), with the scenario's traffic dealt out to the "
+        "copies of each layout; **tokens a chip** is what saturated copies write. Two runs each, the same requests, no "
+        "autoscaler.",
+        "**A context split over chips** reads prompts in parallel and shares out KV; decoding is no faster.",
+        "**A pipeline** is no faster for one request either: it gains by having a batch in every stage at a time. Its "
+        "seats are shared out to them.",
+    ]
+    if resolve_model(scenario).moe is not None:
+        lines.append(
+            "**Experts** (EP) are spread over chips that each attend to their own requests (data-parallel attention). "
+            "Over the chips of tensor parallel they are as fast as slices, so that isn't listed apart."
+        )
+    return lines

@@ -129,20 +129,11 @@ def _rest(scenario: Scenario, tried: tuple[Layout, ...]) -> None:
         st.markdown("#### Layouts that aren't in the chart")
         st.markdown("\n".join(f"- {line}" for line in lines))
     st.markdown("#### What each split costs in traffic")
-    st.markdown(f"Between {_BETWEEN} chips, over all layers. Weights are divided by tensor and pipeline parallel only.")
+    st.markdown(split_words.sent_sentence(scenario, _BETWEEN))
     table = split_words.sent_table(scenario, _BETWEEN)
     number = st.column_config.NumberColumn(format="localized")
-    st.dataframe(table, hide_index=True, column_config={table.columns[-1]: number})
+    st.dataframe(table, hide_index=True, column_config={split_words.SENT: number})
     st.markdown("**Sequence parallel** is the name of three things:")
     st.markdown("\n".join(f"- {line}" for line in split_words.MEANINGS))
     st.markdown("#### What this assumes")
-    st.markdown(
-        "- **Pace** is one over the median gap between tokens (TPOT), with the scenario's traffic dealt out to the "
-        "copies of each layout; **tokens a chip** is what saturated copies write. Two runs each, the same "
-        "requests, no autoscaler.\n"
-        "- **A context split over chips** reads prompts in parallel and shares out KV; decoding is no faster.\n"
-        "- **Experts** (EP) are spread over chips that each attend to their own requests (data-parallel attention). "
-        "Over the chips of tensor parallel they are as fast as slices, so that isn't listed apart.\n"
-        "- **A pipeline** is no faster for one request either: it gains by having a batch in every stage at a time. "
-        "Its seats are shared out to them."
-    )
+    st.markdown("\n".join(f"- {line}" for line in split_words.assumed(scenario)))

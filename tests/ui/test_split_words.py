@@ -105,7 +105,7 @@ def test_every_kind_of_split_has_a_look_of_its_own() -> None:
 
 def test_what_each_split_sends() -> None:
     table = split_words.sent_table(preset("split-or-copy").scenario, 4)
-    sent = dict(zip(table["split"], table.iloc[:, -1], strict=True))
+    sent = dict(zip(table["split"], table[split_words.SENT], strict=True))
     # Qwen3-32B: 64 layers of 5,120, 64 heads and 8 KV heads of 128; 6,000 tokens at 2 bytes.
     assert (
         sent["tensor (TP)"]
@@ -114,4 +114,10 @@ def test_what_each_split_sends() -> None:
     )
     assert sent["context in a ring (CP)"] == pytest.approx(64 * 3 * 1500 * 2048 * 2e-6, abs=0.5)
     assert sent["pipeline (PP)"] == pytest.approx(6000 * 5120 * 2e-6, abs=0.5)
+    assert "for a prompt of 6,000 tokens" in split_words.sent_sentence(preset("split-or-copy").scenario, 4)
     assert sent["operators (SP operators)"] == pytest.approx(2 * 64 * 6000 * 5120 * 2e-6, abs=0.5)
+
+
+def test_experts_are_spoken_of_where_there_are_some() -> None:
+    assert not any("Experts" in line for line in split_words.assumed(SMALL))
+    assert any("Experts" in line for line in split_words.assumed(SMALL.replace({"model.name": "Mixtral-8x7B"})))
