@@ -6,7 +6,17 @@ import streamlit as st
 
 from engine import Scenario, ScenarioError  # the whole engine first: two visitors at once would import it from two ends
 from engine.placement import Question
-from ui import answering, packing, packing_charts, packing_inputs, packing_tables, packing_words, parts, splitting
+from ui import (
+    answering,
+    packing,
+    packing_charts,
+    packing_inputs,
+    packing_tables,
+    packing_words,
+    parts,
+    session,
+    splitting,
+)
 from ui.packing import Placed
 from ui.session import Current
 from ui.words import NBSP, count, money, percent, plain, sentence
@@ -117,7 +127,7 @@ def _tiles(placed: Placed) -> None:
 def _wait(asked: Question) -> None:
     st.caption(":material/hourglass_top: Looking for something better, for two seconds at most.")
     if packing.answer(asked).final:
-        st.rerun()
+        session.run_again()
 
 
 def _ruled_out(placed: Placed) -> None:
@@ -167,7 +177,7 @@ def _one_more(asked: Question, placed: Placed) -> None:
 def _wait_for_more(asked: Question, placed: Placed, item: int) -> None:
     st.caption(":material/hourglass_top: Packing everything anew, for two seconds at most.")
     if packing.one_more(asked, placed, item) is not None:
-        st.rerun()
+        session.run_again()
 
 
 if __name__ == "__main__":

@@ -139,7 +139,7 @@ def _refine(scenario: Scenario, trace: Trace | None, status: st.delta_generator.
     while True:
         found = store.whole(scenario, trace)
         if isinstance(found, Answer):
-            st.rerun()
+            session.run_again()
         if found.error is not None:
             store.jobs.forget(found.key)
             status.error(f"The whole run failed: {plain(sentence(str(found.error)))} Change a setting to try again.")

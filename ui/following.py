@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from ui import session
+
 _EVERY_S = 0.5
 _STANDS_S = 0.4
 """A scenario that is changed sooner isn't worth the work."""
@@ -22,7 +24,8 @@ def follow(ask: Callable[[], bool], draw: Callable[[float], None]) -> None:
 
 @st.fragment(run_every=_EVERY_S)
 def _follow(ask: Callable[[], bool], draw: Callable[[float], None], since: float) -> None:
+    session.heard()
     waited_s = time.monotonic() - since
     if waited_s > _STANDS_S and ask():
-        st.rerun()
+        session.run_again()
     draw(waited_s)
