@@ -276,5 +276,7 @@ def pace(g: Group, story: Story, size: int | None) -> float:
 
 
 def flight_rate(story: Story, scenario: Scenario) -> float | None:
-    """Requests per second that come to one replica."""
-    return None if story.offered_rps is None else story.offered_rps / scenario.fleet.replicas
+    """Requests per second that come to one replica; with two pools to one of those that write."""
+    pools = scenario.batching.policy == "disaggregated"
+    replicas = scenario.batching.disaggregated.decode_replicas if pools else scenario.fleet.replicas
+    return None if story.offered_rps is None else story.offered_rps / replicas

@@ -169,8 +169,8 @@ def nice_top(value: float) -> float:
 
 
 def log_ticks(low: float, high: float) -> dict[str, Any]:
-    """Ticks of an axis with powers of ten, from 10^low to 10^high, written out: 1, 2 and 5 of each power, where there
-    are many powers themselves."""
+    """Ticks of an axis with powers of ten, from 10^low to 10^high, written out: 1, 2 and 5 of each power; the powers
+    alone where there are many."""
     powers, steps = range(math.floor(low), math.ceil(high) + 1), (1, 2, 5) if high - low < _MANY_POWERS else (1,)
     found = [m * 10.0**p for p in powers for m in steps if low <= math.log10(m * 10.0**p) <= high]
     return {"type": "log", "tickvals": found, "ticktext": [digits(value) for value in found]}

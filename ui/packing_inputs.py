@@ -25,6 +25,7 @@ _MODELS, _CHIPS = "packing models", "packing chips"
 _NUMBER = "packing number {}"
 _UNKNOWN_TOKENS = 1500
 """Of a conversation, when a trace brings the lengths."""
+_LEAST_TOKENS, _MOST_TOKENS = 16, 1_000_000
 SPLITS = {
     "1 chip": (1,), "1 or 2": (1, 2), "1, 2 or 4": (1, 2, 4), "1, 2, 4 or 8": (1, 2, 4, 8), "2 chips": (2,),
     "4 chips": (4,), "8 chips": (8,),
@@ -193,10 +194,8 @@ def _own(scenario: Scenario) -> None:
     """Start the tables from the scenario's fleet. In a callback."""
     chips = accelerators_of(scenario)
     splits = next((s for s in SPLITS.values() if s == (chips,)), (1, 2, 4, 8))
-    mine = Wanted(scenario.model.name, scenario.model.weight_dtype, min(scenario.fleet.replicas, MOST_REPLICAS), splits)
-    stock = Offered(
-        scenario.hardware.accelerator, chips * scenario.fleet.replicas, scenario.hardware.price_per_gpu_hour
-    )
+    mine = Wanted(scenario.model.name, scenario.model.weight_dtype, min(scenario.replicas, MOST_REPLICAS), splits)
+    stock = Offered(scenario.hardware.accelerator, chips * scenario.replicas, scenario.hardware.price_per_gpu_hour)
     _start((mine,), (stock,))
 
 
@@ -221,9 +220,9 @@ def _link(asked: Question, link: str) -> None:
 
 
 def _tokens(scenario: Scenario) -> int:
-    """Of a conversation of the scenario, prompt and answer."""
+    """Of a conversation of the scenario, prompt and answer, as far as the page takes it."""
     lengths = typical_lengths(scenario)
-    return _UNKNOWN_TOKENS if lengths is None else round(sum(lengths))
+    return _UNKNOWN_TOKENS if lengths is None else min(max(round(sum(lengths)), _LEAST_TOKENS), _MOST_TOKENS)
 
 
 def _usual(scenario: Scenario) -> Terms:
@@ -250,8 +249,8 @@ def _terms(scenario: Scenario) -> Terms:
             help="How many conversations a replica must have room for at the same time: its KV is reserved.",
         )  # fmt: skip
         tokens = st.number_input(
-            "of (tokens)", 16, 1_000_000, usual, step=100, key=f"packing tokens {usual}", width=154, **keep,
-            help="Prompt and answer together. Starts at the mean of the scenario.",
+            "of (tokens)", _LEAST_TOKENS, _MOST_TOKENS, usual, step=100, key=f"packing tokens {usual}", width=154,
+            **keep, help="Prompt and answer together. Starts at the mean of the scenario.",
         )  # fmt: skip
         headroom = st.number_input(
             "Keep free (%)", 0.0, 90.0, 0.0, step=5.0, format="%g", key="packing headroom", width=154, **keep,

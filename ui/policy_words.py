@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isinf
 
 from engine.study import PolicyName, PolicyOutcome
-from ui.words import count, listed, percent, plain, seconds
+from ui.words import NBSP, count, listed, percent, plain, seconds
 
 NAMES: dict[PolicyName, str] = {
     "chunked": "in chunks",
@@ -25,14 +26,31 @@ _SAME = 0.05
 
 def policies_sentence(found: Sequence[PolicyOutcome]) -> str:
     """Who has the first word soonest, and who pauses least."""
+    if len(found) == 1:
+        return _only(found[0]) + _behind(found)
     first = min(found, key=_first)
     steady = min(found, key=_pause)
     text = f"**The first word comes soonest {_how(first)}: {seconds(_first(first))} for the slowest in 20. "
-    if steady is first:
+    if isinf(_pause(steady)):
+        text = f"{text.rstrip()}** Answers of one word have no pauses. "
+    elif isinf(_pause(first)):
+        text += f"Words pause least {_how(steady)}: {seconds(_pause(steady))}.** "
+    elif steady is first:
         text += f"Nobody's longest pause is shorter either: {seconds(_pause(steady))}.** "
     else:
         text += f"Words pause least {_how(steady)}: {seconds(_pause(steady))}, against {seconds(_pause(first))}.** "
     return text + _kept(found) + _behind(found)
+
+
+def _only(one: PolicyOutcome) -> str:
+    """A policy that has no other beside it."""
+    pause = "" if isinf(_pause(one)) else f", longest pause of an answer {seconds(_pause(one))} (p95)"
+    kept = one.attainment.value if one.attainment else None
+    promise = "" if kept is None else f" The promise is kept for {percent(kept)} of requests."
+    return (
+        f"**With these settings there are answers {_how(one)} only: first word within {seconds(_first(one))} for "
+        f"95{NBSP}%{pause}.**{promise}"
+    )
 
 
 def _behind(found: Sequence[PolicyOutcome]) -> str:
@@ -66,7 +84,7 @@ def _kept(found: Sequence[PolicyOutcome]) -> str:
         return ""
     best = max(shares.values())
     winners = [_WITH[policy] for policy, share in shares.items() if share > best - _SAME * (1 - best) - 1e-9]
-    if len(winners) == len(found) > 1:
+    if len(winners) == len(found):
         return f"The promise is kept alike by all: for {percent(best)} of requests."
     return f"The promise is kept best {listed(winners, 'or')}: for {percent(best)} of requests."
 

@@ -53,8 +53,10 @@ def short(layout: Layout) -> str:
     return f"{ways(layout)} × {layout.replicas}" if layout.replicas > 1 else ways(layout)
 
 
-def headline(found: Recommendation | None, accelerators: int) -> str:
-    """The layout to use."""
+def headline(found: Recommendation | None, accelerators: int, could: bool = False) -> str:
+    """The layout to use. `could`: whether some layout can serve these requests, though none is recommended."""
+    if found is None and could:
+        return "No answer of two tokens or more comes, so there is no pace to compare."
     if found is None:
         return f"No layout of {count(accelerators, 'chip')} can serve this."
     if found.kept is False:
@@ -71,7 +73,9 @@ def pressure(found: Recommendation, scenario: Scenario) -> str:
     copies, s = name(plainest.layout), "s" if plainest.layout.replicas == 1 else ""
     kept = "" if plainest.attainment is None else f" ({percent(plainest.attainment)} of requests keep the promise)"
     said: dict[Pressure, str] = {
-        "none": f"Nothing presses: {copies} keep{s} the promise" + (kept if scenario.slo else "") + ".",
+        "none": f"Nothing presses: {copies} keep{s} the promise{kept}."
+        if scenario.slo
+        else "Nothing is promised, so nothing presses.",
         "memory": f"**The pressure is memory:** fewer than {plainest.layout.chips} chips don't hold the model.",
         "requests": f"**The pressure is too many requests:** {copies} can serve "
         f"{digits(plainest.capacity_rps or 0.0, 2)} a second{kept}.",
@@ -106,11 +110,13 @@ def price(found: Recommendation) -> str:
     return f"The price: it gives up {' and '.join(said)}."
 
 
-def frontier_sentence(best: Sequence[LayoutOutcome]) -> str:
-    """What to read in the chart."""
+def frontier_sentence(best: Sequence[LayoutOutcome], tried: int) -> str:
+    """What to read in the chart of so many layouts."""
     if not best:
         return "No layout produced a word."
     fast, most = best[0], best[-1]
+    if tried == 1:
+        return f"**Only {name(fast.layout)} can be used.**"
     if len(best) == 1:
         beat = "beats" if fast.layout.replicas == 1 else "beat"
         return f"**{name(fast.layout)} {beat} every other layout**, in pace and in tokens a chip."
@@ -166,7 +172,7 @@ def sent_table(scenario: Scenario, devices: int) -> pd.DataFrame:
         ("sharded activations (SP megatron)", "activations", layers * megatron_bytes(shape, tokens, devices)),
         ("context in a ring (CP)", "prompt, KV by tokens", layers * ring_attention_bytes(shape, tokens, devices)),
         ("context by heads (SP ulysses)", "prompt, KV by heads", layers * ulysses_bytes(shape, tokens, devices)),
-        ("operators (SP operators)", "weights by operator", 2 * layers * stage_boundary_bytes(shape, tokens)),
+        ("operators (SP operators)", "weights by operator", layers * stage_boundary_bytes(shape, tokens)),
         ("pipeline (PP)", "weights, KV by layers", stage_boundary_bytes(shape, tokens)),
         ("copies", "requests", 0.0),
     )

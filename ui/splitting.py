@@ -9,7 +9,8 @@ import numpy as np
 import streamlit as st
 
 from engine.scenario import Linear, Scenario, ScenarioError
-from engine.study import MOST_ACCELERATORS, Layout, LayoutOutcome, frontier, layouts, present, recommend
+from engine.study import MOST_ACCELERATORS, Layout, LayoutOutcome, frontier, layout_changes, layouts, present, recommend
+from engine.study.layouts import SEEDS
 from ui import parts, runs, session, split_charts, split_words, traces, work
 from ui.following import follow
 from ui.words import count
@@ -31,6 +32,7 @@ def split_or_copy(scenario: Scenario) -> None:
         width=154, persist_state="session", help="How many accelerators there are for this model, all copies together.",
     )  # fmt: skip
     try:
+        _refuse_too_large(scenario)
         tried = _layouts(scenario, int(chips), _traced(scenario))
     except ScenarioError as error:
         with top:
@@ -48,6 +50,12 @@ def split_or_copy(scenario: Scenario) -> None:
             parts.headline(f"Trying {count(possible, 'layout')} of {count(int(chips), 'chip')}.")
         follow(lambda: go_on(scenario, tried), lambda _: _to_come(scenario, tried))
     _rest(scenario, tried)
+
+
+def _refuse_too_large(scenario: Scenario) -> None:
+    kept = traces.shared().get(scenario.traffic.trace.source)
+    seeds = min(scenario.run.seeds, SEEDS)
+    runs.refuse_too_large(scenario.replace({"run.seeds": seeds}), kept.trace if kept else None)
 
 
 def _traced(scenario: Scenario) -> int:
@@ -93,7 +101,7 @@ def _done(scenario: Scenario, tried: tuple[Layout, ...]) -> bool:
 
 def _key(scenario: Scenario, piece: tuple[Layout, ...]) -> str:
     """By what is simulated: once a layout is used, the comparison is the same."""
-    return f"layouts {' '.join(scenario.replace(layout.changes).token for layout in piece)}"
+    return f"layouts {' '.join(scenario.replace(layout_changes(scenario, layout)).token for layout in piece)}"
 
 
 def _to_come(scenario: Scenario, tried: tuple[Layout, ...]) -> None:
@@ -105,21 +113,23 @@ def _to_come(scenario: Scenario, tried: tuple[Layout, ...]) -> None:
 
 def _verdict(scenario: Scenario, tried: tuple[Layout, ...], found: list[LayoutOutcome], chips: int) -> None:
     advice = recommend(scenario, tried, found)
-    parts.headline(split_words.headline(advice, chips))
+    parts.headline(split_words.headline(advice, chips, any(one.capacity_rps for one in found)))
     if advice is None:
         return
     st.markdown(f"{split_words.pressure(advice, scenario)} {split_words.price(advice)}")
-    best = advice.best.layout
-    if scenario.replace(best.changes) != scenario:
-        st.button("Use this layout", key="use-layout", type="primary", on_click=session.change, args=(best.changes,))
+    changes = layout_changes(scenario, advice.best.layout)
+    if scenario.replace(changes) != scenario:
+        st.button("Use this layout", key="use-layout", type="primary", on_click=session.change, args=(changes,))
 
 
 def _chart(scenario: Scenario, found: list[LayoutOutcome]) -> None:
     p = scenario.parallelism
-    now = Layout(p.tp, p.pp, p.cp, scenario.fleet.replicas, ep=p.ep) if p.sp == "none" else None
+    now = Layout(p.tp, p.pp, p.cp, scenario.replicas, ep=1 if p.ep == p.tp else p.ep) if p.sp == "none" else None
     best = frontier(found)
     figure = split_charts.layouts_figure(found, best, now)
-    sentence = f"{split_words.frontier_sentence(best)} {split_words.without_name(split_charts.nameless(figure))}"
+    sentence = (
+        f"{split_words.frontier_sentence(best, len(found))} {split_words.without_name(split_charts.nameless(figure))}"
+    )
     parts.chart("layouts", sentence.strip(), figure, lambda: split_words.outcomes_table(found))
 
 

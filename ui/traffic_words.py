@@ -64,9 +64,8 @@ def explanation(a: Arriving, scenario: Scenario) -> str:
         return said
     width, value = known[-1]
     window = SLICES[width]
-    chance = 2.0 * sqrt(
-        2.0 / max(int(c.span_s / width) * scenario.run.seeds, 1)
-    )  # of independent ones, in 19 of 20 cases
+    windows = max(int(c.span_s / width) * scenario.run.seeds, 1)
+    chance = 2.0 * sqrt(2.0 / windows)  # how far independent arrivals are from 1, in 19 of 20 cases
     if value >= max(_CLUMPED, 1.0 + chance):
         return f"{said} Counts by the {window} vary **{digits(value, 2)} times** as much as independent arrivals would."
     if value <= min(_EVEN, 1.0 - chance):

@@ -123,6 +123,8 @@ def _json(data: bytes) -> Any:
 
     try:
         return json.loads(data.decode("utf-8-sig"), parse_constant=refuse)
+    except ScenarioError:
+        raise
     except UnicodeDecodeError:
         raise ScenarioError.of("", "", "the problem is not UTF-8 text", "save it as UTF-8") from None
     except json.JSONDecodeError as error:
@@ -130,3 +132,5 @@ def _json(data: bytes) -> Any:
         raise ScenarioError.of("", "", f"not JSON at {where}: {error.msg.lower()}", "check quotes and commas") from None
     except RecursionError:
         raise ScenarioError.of("", "", "nested too deeply", "give items and chips") from None
+    except ValueError:  # Python reads whole numbers of some thousand digits at most
+        raise ScenarioError.of("", "", "a number has too many digits", "give numbers up to 1e9") from None

@@ -48,16 +48,17 @@ def to_token(question: Question) -> str:
         "spread": terms.spread,
         "per_host": terms.per_host,
     }
+    too_long = ScenarioError.of("", "", "these tables are too long for a link", "place fewer kinds at a time")
+    if max(len(question.wanted), len(question.offered)) > LONGEST:
+        raise too_long
     try:
-        if max(len(question.wanted), len(question.offered)) <= LONGEST:
-            return encode(content)
+        return encode(content)
     except TokenError:
-        pass
-    raise ScenarioError.of("", "", "these tables are too long for a link", "place fewer kinds at a time")
+        raise too_long from None
 
 
-def from_token(token: str, scenario_s: Terms) -> Question:
-    """The question that a token stands for; `scenario_s` has what the scenario says.
+def from_token(token: str, usual: Terms) -> Question:
+    """The question that a token stands for; `usual` has what the scenario says.
 
     Raises `ScenarioError` for a token that was damaged or cut short, and for values that aren't accepted.
     """
@@ -67,9 +68,9 @@ def from_token(token: str, scenario_s: Terms) -> Question:
         raise ScenarioError.of("", "", f"the link to this packing is {wrong}", wrong.remedy) from None
     document = an_object(content, "", _KEYS)
     terms = replace(
-        scenario_s,
+        usual,
         conversations=a_whole_number(document, "conversations", "", 1, least=1, most=4096),
-        conversation_tokens=a_number(document, "tokens", "", scenario_s.conversation_tokens, least=16, most=1e6),
+        conversation_tokens=a_number(document, "tokens", "", usual.conversation_tokens, least=16, most=1e6),
         headroom=a_number(document, "headroom", "", 0.0, least=0.0, most=0.9),
         any_number=_flag(document.get("any_number", False), "any_number"),
         spread=_flag(document.get("spread", False), "spread"),

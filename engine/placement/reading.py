@@ -65,7 +65,8 @@ def a_number(
     accepted = f"give a number from {least:g} to {most:g}"
     if found is None:
         raise error(at(where, key), None, "is missing", accepted)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found):
+    infinite = isinstance(found, float) and not math.isfinite(found)
+    if isinstance(found, bool) or not isinstance(found, int | float) or infinite:
         raise error(at(where, key), found, "is not a number", accepted)
     if not least <= found <= most:
         raise error(at(where, key), found, f"is below {least:g}" if found < least else f"is above {most:g}", accepted)

@@ -12,7 +12,7 @@ from engine.scenario.describe import ParamInfo, describe, figure, parameters
 _INTRO = """# The scenario, field by field
 
 Written from the schema by `python -m engine.scenario.reference`: change the schema, not this page. `N` stands for the
-number of a list's item, from 0. *not yet* marks what is refused for the time being.
+number of a list's item, from 0.
 """
 _HEADER = """
 | field | what it is | unit | default | accepted | engine's flag | why this default |

@@ -48,8 +48,8 @@ def measure_together(several: Sequence[tuple[Scenario, ReplicaModel]], trace: Tr
     """Measure `capacity_rps` of machines that serve the same traffic, for less time than one after the other: it is
     remembered then. Those with policy ``disaggregated`` are left out."""
     missing: dict[str, tuple[Scenario, ReplicaModel]] = {}
+    trace = trace if any(s.traffic.process == "trace" for s, _ in several) else None
     for s, model in several:
-        trace = trace if s.traffic.process == "trace" else None
         key = _key(s, trace)
         with _lock:
             known = key in _known

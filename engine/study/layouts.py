@@ -11,18 +11,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from engine.machine import accelerators_of, replica_model, resolve_model, typical_lengths
+from engine.machine import ReplicaModel, accelerators_of, replica_model, resolve_model, typical_lengths
 from engine.outcome import Result
 from engine.scenario import Problem, Scenario, ScenarioError
 from engine.traffic import Trace
 
 from .run import simulate, simulate_together
+from .saturated import mix_of
 
 SEEDS = 2
 MOST_ACCELERATORS = 64
 MOST_REQUESTS_IN_STAGES = 6_000
 """Of a copy that is a pipeline, in a run. Measured: a thousand take 3 to 6 s; up to 30 s where copies of 16 stages have
 little to do."""
+MOST_TOGETHER = 1_000_000
+"""Requests of all layouts that are simulated in one run of the engine: memory grows with them."""
 Pressure = Literal["memory", "requests", "prompts", "pace", "none"]
 """What forces a split or more copies. memory: no chip alone holds the model. requests: copies on as few chips as
 hold it can't serve what arrives. prompts: reading a prompt takes them most of the promised time. pace: their words come
@@ -115,7 +118,7 @@ def _checked(s: Scenario, shape: Layout, asked: float) -> Layout:
         problem = Problem("parallelism.pp", str(shape.pp), reason, "shorten run.horizon_s")
         return replace(shape, problem=problem)
     try:
-        replica_model(s.replace(shape.changes))
+        replica_model(s.replace(layout_changes(s, shape)))
     except ScenarioError as error:
         return replace(shape, problem=error.problems[0])
     return shape
@@ -128,37 +131,47 @@ def _asked(s: Scenario) -> float:
     return s.traffic.rate_rps * s.traffic.shape.mean_factor(s.run.horizon_s) * s.run.horizon_s
 
 
+def layout_changes(s: Scenario, layout: Layout) -> dict[str, Any]:
+    """What `Scenario.replace` takes to use a layout. Two pools, whose replicas aren't copies of each other, give way to
+    prompts that are read in chunks."""
+    pools = s.batching.policy == "disaggregated"
+    return layout.changes | ({"batching.policy": "chunked"} if pools else {})
+
+
 def layout_outcome(s: Scenario, layout: Layout, trace: Trace | None = None, *, seeds: int = SEEDS) -> LayoutOutcome:
     """The scenario's traffic on a layout, without an autoscaler, which would buy other chips, and without two pools,
     whose replicas aren't copies of each other: those that have them are compared with prompts read in chunks.
 
     Raises `ScenarioError` and `TraceError` as `simulate` does.
     """
-    return _outcome(layout, simulate(_on(s, layout, seeds), trace))
+    return _outcome(layout, simulate(_on(s, layout, seeds), trace), trace)
 
 
 def layout_outcomes(s: Scenario, several: Sequence[Layout], trace: Trace | None = None) -> list[LayoutOutcome]:
     """`layout_outcome` of each, for less time: those with as many stages are simulated in one run of the engine, unless
-    users wait for their answers."""
+    users wait for their answers, or there are more than `MOST_TOGETHER` requests."""
     if s.traffic.process == "closed":
         return [layout_outcome(s, layout, trace) for layout in several]
-    results = simulate_together([_on(s, layout, SEEDS) for layout in several], trace)
-    return [_outcome(layout, result) for layout, result in zip(several, results, strict=True)]
+    asked = float(len(trace)) if s.traffic.process == "trace" and trace is not None else _asked(s)
+    many = max(1, int(MOST_TOGETHER / max(1.0, asked * min(s.run.seeds, SEEDS))))
+    found: list[LayoutOutcome] = []
+    for begin in range(0, len(several), many):
+        some = several[begin : begin + many]
+        results = simulate_together([_on(s, layout, SEEDS) for layout in some], trace)
+        found += [_outcome(layout, result, trace) for layout, result in zip(some, results, strict=True)]
+    return found
 
 
 def _on(s: Scenario, layout: Layout, seeds: int) -> Scenario:
-    fixed = {"run.seeds": min(s.run.seeds, seeds), "autoscaler.policy": "none"}
-    if s.batching.policy == "disaggregated":
-        fixed["batching.policy"] = "chunked"
-    return s.replace(layout.changes | fixed)
+    return s.replace(layout_changes(s, layout) | {"run.seeds": min(s.run.seeds, seeds), "autoscaler.policy": "none"})
 
 
-def _outcome(layout: Layout, result: Result) -> LayoutOutcome:
+def _outcome(layout: Layout, result: Result, trace: Trace | None) -> LayoutOutcome:
     changed, latency = result.scenario, result.latency
     pace, first = latency["tpot"].figures["p50"], latency["ttft"].figures["p95"]
     judged = result.attainments[0] if result.attainments else None
     each = result.capacity_rps
-    lengths = typical_lengths(changed)
+    lengths = typical_lengths(changed) or _lengths_of(changed, result.model, trace)
     per_gpu = None if each is None or lengths is None else each * lengths[1] / layout.chips
     return LayoutOutcome(
         layout=layout,
@@ -172,6 +185,12 @@ def _outcome(layout: Layout, result: Result) -> LayoutOutcome:
         kv_capacity_tokens=replica_model(changed).kv_capacity_tokens,
         runs=changed.run.seeds,
     )
+
+
+def _lengths_of(s: Scenario, model: ReplicaModel, trace: Trace | None) -> tuple[float, float] | None:
+    """Mean tokens of a prompt and of an answer of a trace; None when nothing of it fits a replica."""
+    mix = mix_of(s, model, trace)
+    return (float(mix.prompt_tokens.mean()), float(mix.output_tokens.mean())) if len(mix) else None
 
 
 def _lone_s(s: Scenario, prompt: float) -> float:
@@ -259,5 +278,5 @@ def _pressure(s: Scenario, tried: Sequence[Layout], plain: LayoutOutcome) -> Pre
 
 
 def present(s: Scenario) -> int:
-    """Accelerators that a scenario has, all copies together."""
-    return accelerators_of(s) * s.fleet.replicas
+    """Accelerators that a scenario has, all copies together, or both pools."""
+    return accelerators_of(s) * s.replicas

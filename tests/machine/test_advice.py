@@ -123,3 +123,34 @@ def test_every_suggestion_is_true(scenario: Build) -> None:
                     assert replica.kv_capacity_tokens >= 2048
                     checked += 1
     assert checked > 20
+
+
+@pytest.mark.parametrize(
+    ("name", "chip", "split", "said"),
+    [
+        ("Mixtral-8x22B", "A100-SXM4-40GB", {"tp": 1, "ep": 2}, "try 8 chips (parallelism.ep) or "),
+        ("Mixtral-8x22B", "A100-SXM4-40GB", {"tp": 2, "ep": 2}, "try 4 chips (parallelism.tp and parallelism.ep) or "),
+        ("Llama-3.1-70B", "A100-SXM4-40GB", {"tp": 1, "sp": "operators"}, "try 4 chips (parallelism.tp 2), 4 bit"),
+        ("DeepSeek-V3", "L4", {"tp": 1, "ep": 2}, "8 bit (parallelism.ep 1, parallelism.tp "),
+        ("DeepSeek-V3", "L4", {"tp": 2, "sp": "megatron"}, "8 bit (parallelism.sp none, parallelism.tp "),
+    ],
+)
+def test_other_splits_are_widened_or_undone(
+    name: str, chip: str, split: dict[str, Any], said: str, scenario: Build
+) -> None:
+    start = {"model.name": name, "model.weight_dtype": "fp8", "hardware.accelerator": chip}
+    start |= {f"parallelism.{key}": value for key, value in split.items()}
+    with pytest.raises(ScenarioError) as error:
+        replica_model(scenario(start))
+    remedy = error.value.problems[0].remedy
+    assert said in remedy
+    found = re.search(r"(\d+) chips[^(]*\(([^)]*)\)", remedy)
+    assert found is not None
+    changes: dict[str, Any] = {}
+    for path, value in re.findall(r"([a-z]+\.[a-z_]+) ?([^,]*)", found[2].replace(" and ", ", ")):
+        changes[path] = (int(value) if value.isdigit() else value) if value else int(found[1])
+    replica = replica_model(scenario({**start, **changes}))
+    assert replica.kv_capacity_tokens is not None
+    assert replica.kv_capacity_tokens >= 2048
+    if "at 8 bit" not in remedy:
+        assert replica.accelerators == int(found[1])

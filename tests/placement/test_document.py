@@ -34,6 +34,7 @@ def test_defaults_and_remarks() -> None:
         ({"items": [3]}, "items.0: 3 is not an object"),
         ({"items": [{"gb_per_replica": 1}]}, "items.0.model: is missing; give a name"),
         ({"items": [ITEM | {"gb_per_replica": 0}]}, "items.0.gb_per_replica: 0 is below 0.001; give a number from"),
+        ({"items": [ITEM | {"gb_per_replica": 10**400}]}, "items.0.gb_per_replica: 1000000"),
         ({"items": [ITEM | {"gb_per_replica": "ten"}]}, 'items.0.gb_per_replica: "ten" is not a number'),
         ({"items": [ITEM | {"replicas": 1.5}]}, "items.0.replicas: 1.5 is not a whole number"),
         ({"items": [ITEM | {"replicas": -1}]}, "items.0.replicas: -1 is below 0"),
@@ -64,6 +65,7 @@ def test_what_is_refused(changes: dict[str, Any], said: str) -> None:
         (b'{"items": [', "not JSON at line 1, column 12"),
         (b'{"items": NaN}', "NaN is not JSON; give a finite number"),
         (b"\xff", "the problem is not UTF-8 text"),
+        (b'{"items": ' + b"9" * 5000 + b"}", "a number has too many digits; give numbers up to 1e9"),
     ],
 )
 def test_what_is_not_json(data: bytes, said: str) -> None:

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
 
 import pytest
 
+from engine.outcome import Result
 from engine.scenario import Problem, Scenario, ScenarioError
-from engine.study import Layout, LayoutOutcome, frontier, layout_outcome, layout_outcomes, layouts, present, recommend
+from engine.study import (
+    Layout,
+    LayoutOutcome,
+    frontier,
+    layout_changes,
+    layout_outcome,
+    layout_outcomes,
+    layouts,
+    present,
+    recommend,
+)
+from engine.study.run import simulate_together
+from engine.traffic import Trace, generate
 
 SMALL = Scenario.from_dict(
     {
@@ -88,6 +102,22 @@ def test_long_traces_on_pipelines_take_too_long() -> None:
     assert all(one.problem is None for one in layouts(replayed, 2, 6_000))
 
 
+def test_a_trace_is_compared_like_the_traffic_that_it_recorded() -> None:
+    requests = generate(SMALL.traffic, SMALL.run, 1)
+    recorded = Trace(
+        requests.arrival_s, requests.prompt_tokens, requests.output_tokens, None, None, None, ("default",), "own",
+        "of layouts", 0, (),
+    )  # fmt: skip
+    replayed = SMALL.replace({"traffic.process": "trace", "traffic.trace.source": "a.csv"})
+    several = [one for one in layouts(replayed, 2, len(recorded)) if one.problem is None]
+    found = layout_outcomes(replayed, several, recorded)
+    for one, drawn in zip(found, layout_outcomes(SMALL, several), strict=True):
+        assert one.tokens_per_gpu == pytest.approx(drawn.tokens_per_gpu, rel=0.03)
+        assert one.lone_first_word_s == drawn.lone_first_word_s
+    assert frontier(found)
+    assert recommend(replayed, several, found) is not None
+
+
 def test_too_many_chips() -> None:
     with pytest.raises(ScenarioError, match="give from 1 to 64"):
         layouts(SMALL, 65)
@@ -117,6 +147,33 @@ def test_all_at_once_as_one_by_one() -> None:
     assert layout_outcomes(SMALL, several) == [layout_outcome(SMALL, one) for one in several]
     users = SMALL.replace({"traffic.process": "closed", "traffic.closed.users": 8})
     assert layout_outcomes(users, several[:2]) == [layout_outcome(users, one) for one in several[:2]]
+
+
+def test_few_at_a_time_as_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    several = [one for one in layouts(SMALL, 2) if one.problem is None]
+    whole = layout_outcomes(SMALL, several)
+    together: list[int] = []
+
+    def watched(scenarios: list[Scenario], trace: Trace | None) -> list[Result]:
+        together.append(len(scenarios))
+        return simulate_together(scenarios, trace)
+
+    module = import_module("engine.study.layouts")  # whose name in its package is the function's
+    monkeypatch.setattr(module, "simulate_together", watched)
+    monkeypatch.setattr(module, "MOST_TOGETHER", 700)  # 4 a second for 40 s, twice: 320 each
+    assert layout_outcomes(SMALL, several) == whole
+    assert together == [2, 2]
+
+
+def test_two_pools_become_copies_that_read_in_chunks() -> None:
+    pools = {"prefill_replicas": 1, "decode_replicas": 3}
+    apart = SMALL.replace({"batching.policy": "disaggregated", "batching.disaggregated": pools, "parallelism.tp": 1})
+    assert present(apart) == 4
+    found = layouts(apart, 4)
+    assert shapes(found) == shapes(layouts(SMALL, 4)), "pipelines, too"
+    for one in found:
+        changed = apart.replace(layout_changes(apart, one))
+        assert (changed.batching.policy, changed.replicas) == ("chunked", one.replicas)
 
 
 def test_a_pipeline_holds_as_much_as_tensor_parallel_and_is_slower_for_a_user() -> None:

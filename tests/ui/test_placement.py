@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pandas as pd
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.placement import Offered, Question, Terms, Wanted, from_token, to_token
@@ -45,6 +46,15 @@ def test_the_preset_says_what_fits_and_what_is_ruled_out() -> None:
 def test_any_scenario_opens_it() -> None:
     app = visit("", PAGE)
     assert said(app).startswith("All 7 replicas fit")
+
+
+@pytest.mark.parametrize(("length", "shown"), [(3, 16), (900_000, 1_000_000)])
+def test_conversations_beyond_what_the_page_takes_are_cut(length: int, shown: int) -> None:
+    constant = {"dist": "constant", "value": length}
+    s = SMALL.replace({f"traffic.classes.0.{what}_tokens": constant for what in ("prompt", "output")})
+    app = visit(s.to_link(), PAGE)
+    assert app.number_input(key=f"packing tokens {shown}").value == shown
+    texts(app)
 
 
 def test_the_terms_change_the_answer() -> None:

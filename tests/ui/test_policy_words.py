@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from engine.study import Figure, PolicyName, PolicyOutcome, Split
@@ -55,6 +56,22 @@ def test_pools_that_fall_behind_are_told_so() -> None:
     behind = outcome("disaggregated", 1.0, 90.0, 0.95, Split(3, 1, 0.95, 1.0, 9.0, False))
     assert said(CHUNKED, behind).endswith(" But two pools don't keep up with what comes: one of their queues grows as "
                                           "long as the run lasts.")  # fmt: skip
+
+
+def test_a_policy_without_others_is_compared_with_none() -> None:
+    assert said(CHUNKED) == (
+        "**With these settings there are answers with prompts in chunks only: first word within 2 s for 95 %, longest "
+        "pause of an answer 250 ms (p95).** The promise is kept for 90 % of requests."
+    )
+
+
+def test_answers_of_one_word_have_no_pause_to_compare() -> None:
+    one, other = (replace(o, stall_s={name: Figure(None) for name in o.stall_s}) for o in (CHUNKED, FIRST))
+    assert said(one, other).startswith(
+        "**The first word comes soonest with prompts read first: 1 s for the slowest in 20.** "
+        "Answers of one word have no pauses. The promise"
+    )
+    assert "Words pause least with prompts in chunks: 250 ms.** The promise" in said(CHUNKED, other)
 
 
 def test_policies_that_keep_the_promise_alike() -> None:

@@ -52,8 +52,10 @@ def test_the_recommendation_names_pressure_and_price() -> None:
 def test_nothing_presses_nothing_is_possible_nothing_is_kept() -> None:
     calm = recommend(SMALL, TRIED, ALL)
     assert calm is not None
-    assert split_words.pressure(calm, SMALL).startswith("Nothing presses:")
+    assert split_words.pressure(calm, SMALL).startswith("Nothing presses: 8")
+    assert split_words.pressure(calm, SMALL.replace({"slo": []})) == "Nothing is promised, so nothing presses."
     assert flat(split_words.headline(None, 8)) == "No layout of 8 chips can serve this."
+    assert split_words.headline(None, 8, could=True).startswith("No answer of two tokens or more comes")
     lost = recommend(SMALL, TRIED, [outcome(1, 40.0, 500.0, met=False)])
     assert flat(split_words.headline(lost, 8)) == (
         "No layout of 8 chips keeps the promise; 8 copies of one chip come nearest."
@@ -91,9 +93,10 @@ def test_the_chart_draws_the_frontier_and_hollows_the_others() -> None:
     assert figure.layout.xaxis.range[0] == figure.layout.yaxis.range[0] == 0
     table = split_words.outcomes_table(ALL)
     assert list(table["tokens/s/GPU at most"]) == [500.0, 450.0, 300.0, 200]
-    assert "pace is traded for throughput" in split_words.frontier_sentence(best)
-    assert flat(split_words.frontier_sentence(best[:1])).startswith("**2 copies of 4 chips (TP4) beat every")
-    assert split_words.frontier_sentence(()) == "No layout produced a word."
+    assert "pace is traded for throughput" in split_words.frontier_sentence(best, 4)
+    assert flat(split_words.frontier_sentence(best[:1], 4)).startswith("**2 copies of 4 chips (TP4) beat every")
+    assert flat(split_words.frontier_sentence(best[:1], 1)) == "**Only 2 copies of 4 chips (TP4) can be used.**"
+    assert split_words.frontier_sentence((), 0) == "No layout produced a word."
 
 
 def test_every_kind_of_split_has_a_look_of_its_own() -> None:
@@ -115,7 +118,9 @@ def test_what_each_split_sends() -> None:
     assert sent["context in a ring (CP)"] == pytest.approx(64 * 3 * 1500 * 2048 * 2e-6, abs=0.5)
     assert sent["pipeline (PP)"] == pytest.approx(6000 * 5120 * 2e-6, abs=0.5)
     assert "for a prompt of 6,000 tokens" in split_words.sent_sentence(preset("split-or-copy").scenario, 4)
-    assert sent["operators (SP operators)"] == pytest.approx(2 * 64 * 6000 * 5120 * 2e-6, abs=0.5)
+    assert sent["operators (SP operators)"] == pytest.approx(64 * 6000 * 5120 * 2e-6, abs=0.5), (
+        "one way: others send it back"
+    )
 
 
 def test_experts_are_spoken_of_where_there_are_some() -> None:

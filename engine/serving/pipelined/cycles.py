@@ -201,7 +201,7 @@ def skip(e: Pipelined, w: Work, c: Cycles) -> None:
 
 
 def skip_others(e: Pipelined, c: Cycles) -> None:
-    """The other lanes make as many steps, of which the last is under way; nobody lies on the bench any more."""
+    """The other lanes make as many steps, of which the last is under way; those on the bench are settled already."""
     s, shelf, i, p = e.s, e.shelf, c.i, e.stages
     t, last = s.t[i], c.m - 1
     begin = end_of(t, c.d, c.slope, last)  # of the last cycle
