@@ -202,8 +202,8 @@ def assumed(scenario: Scenario) -> list[str]:
     """What the comparison takes for granted."""
     lines = [
         "**Pace** is one over the median gap between tokens (TPOT), with the scenario's traffic dealt out to the "
-        "copies of each layout; **tokens a chip** is what saturated copies write. Two runs each, the same requests, no "
-        "autoscaler.",
+        "copies of each layout; **tokens a chip** is what saturated copies write. At most two "
+        "runs each, the same requests, no autoscaler.",
         "**A context split over chips** reads prompts in parallel and shares out KV; decoding is no faster.",
         "**A pipeline** is no faster for one request either: it gains by having a batch in every stage at a time. Its "
         "seats are shared out to them.",
