@@ -246,7 +246,7 @@ def _own_echo(state: State, link: str, page: str) -> bool:
 
 def _open(state: State, link: str, page: str) -> None:
     """Read a link from outside: the base of what follows, or trouble."""
-    state.before, state.link = state.link, link
+    state.before, state.link, state.arrived = state.link, link, True
     if not link and page in state.bare:
         visit = state.bare[page]
         load(visit.scenario, visit.preset)

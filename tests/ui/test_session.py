@@ -39,6 +39,15 @@ def test_what_the_page_asks_for_itself_says_nothing_new_however_late() -> None:
     assert come_with(app, before) == 7
 
 
+def test_back_and_forward_right_after_one_another() -> None:
+    app, before, state = moved()
+    after = {"s": app.query_params["s"]}
+    state.written_at -= 60.0
+    assert come_with(app, before) == QUICK.fleet.replicas
+    state.written_at += 60.0
+    assert come_with(app, after) == 7
+
+
 def test_an_older_address_is_news_later_or_once_the_browser_has_the_new_one() -> None:
     for arrived, ago_s in ((False, 60.0), (True, 0.0)):
         app, before, state = moved()
