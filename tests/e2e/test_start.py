@@ -38,6 +38,7 @@ def box(page: Page, label: str) -> str:
 
 
 def tiles(page: Page) -> list[str]:
+    page.wait_for_selector("[data-testid=stMetricValue]")  # the browser fetches how to draw them when it first has some
     return page.locator("[data-testid=stMetricValue]").all_inner_texts()
 
 

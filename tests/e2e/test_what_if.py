@@ -30,6 +30,7 @@ def names(page: Page) -> list[str]:
 
 
 def deltas(page: Page) -> list[str]:
+    page.wait_for_selector("[data-testid=stMetricDelta]")
     return page.locator("[data-testid=stMetricDelta]").all_inner_texts()
 
 
@@ -122,6 +123,7 @@ def test_a_suggestion_is_made_with_one_click_and_taken_back(server: str, page: P
     first.click()
     page.wait_for_function("(old) => location.href !== old", arg=old)
     settled(page)
+    page.wait_for_selector("[data-testid=stMetricValue]")
     shown = page.locator("[data-testid=stMetricValue]").all_inner_texts()[1]
     assert abs(float(shown.split("\u00a0")[0]) - float(found[1])) < 3, "about what was predicted"
     press(page, "Undo")

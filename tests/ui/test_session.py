@@ -43,7 +43,7 @@ def test_what_the_page_asks_for_itself_says_nothing_new_however_late() -> None:
 def test_back_and_forward_right_after_one_another() -> None:
     app, before, state = moved()
     after = {"s": app.query_params["s"]}
-    state.written_at -= 60.0
+    state.arrived, state.written_at = False, state.written_at - 60.0
     assert come_with(app, before) == QUICK.fleet.replicas
     state.written_at = time.monotonic()
     assert come_with(app, after) == 7
