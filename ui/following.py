@@ -25,8 +25,6 @@ def follow(ask: Callable[[], bool], draw: Callable[[float], None]) -> None:
 @st.fragment(run_every=_EVERY_S)
 def _follow(ask: Callable[[], bool], draw: Callable[[float], None], since: float) -> None:
     waited_s = time.monotonic() - since
-    if waited_s > _STANDS_S:  # asked for by the browser, not drawn with the rest of the page
-        session.heard()
-        if ask():
-            session.run_again()
+    if waited_s > _STANDS_S and ask():
+        session.run_again()
     draw(waited_s)

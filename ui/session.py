@@ -29,8 +29,8 @@ from ui.history import History, Visit
 PRESET = "preset"
 """Key of the list of presets."""
 _STATE = "headroom"
-_ECHO_S = 1.5
-"""For so long after a link was written, a request may still carry the one before: the way to the browser and back."""
+_ECHO_S = 0.25
+"""For so long after a link was written, a request may still carry the one before."""
 
 
 @dataclass
@@ -47,8 +47,6 @@ class State:
     before: str = ""
     """The query string before it."""
     written_at: float = 0.0
-    arrived: bool = True
-    """Whether a request has shown that the browser has the link that was written last."""
     own: bool = False
     """Whether the next run is one that the app has asked for itself: its URL may be that of an older request."""
     values: dict[str, Value] = field(default_factory=dict)
@@ -109,9 +107,7 @@ def current(page: str) -> Current:
         load(state.base, state.preset)
         state.link = "?"  # whatever the URL says is news
     own, state.own = state.own, False
-    if link == state.link:
-        state.arrived = state.arrived or not own
-    elif not own and not _own_echo(state, link, page):
+    if link != state.link and not own and not _own_echo(state, link, page):
         _open(state, link, page)
     arrived = page != state.page and not link
     state.page = page
@@ -121,12 +117,6 @@ def current(page: str) -> Current:
     if arrived and found.scenario is not None:
         state.bare[page] = Visit(found.scenario, found.preset)
     return found
-
-
-def heard() -> None:
-    """Take note of the address with which a part of the page was asked for."""
-    found = state()
-    found.arrived = found.arrived or _url() == found.link
 
 
 def run_again() -> None:
@@ -239,14 +229,14 @@ def _own_echo(state: State, link: str, page: str) -> bool:
     """
     if state.values != values(state.base):
         return True
-    if link == state.before and not state.arrived and time.monotonic() - state.written_at < _ECHO_S:
+    if link == state.before and time.monotonic() - state.written_at < _ECHO_S:
         return True
     return not link and page != state.page
 
 
 def _open(state: State, link: str, page: str) -> None:
     """Read a link from outside: the base of what follows, or trouble."""
-    state.before, state.link, state.arrived = state.link, link, True
+    state.before, state.link = state.link, link
     if not link and page in state.bare:
         visit = state.bare[page]
         load(visit.scenario, visit.preset)
@@ -281,7 +271,7 @@ def _from_controls(state: State, link: str) -> Current:
     share = link_of(scenario, state.preset)
     if scenario.token != state.meant:
         state.before, state.link, state.meant = link, share or "", scenario.token
-        state.written_at, state.arrived = time.monotonic(), False
+        state.written_at = time.monotonic()
     if link != state.link:
         _write(state.link)
     return Current(scenario, state.base, state.preset, None, (), share)
