@@ -12,6 +12,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from math import inf
 from typing import Any
 from urllib.parse import urlencode
 
@@ -47,8 +48,8 @@ class State:
     before: str = ""
     """The query string before it."""
     written_at: float = 0.0
-    own: bool = False
-    """Whether the next run is one that the app has asked for itself: its URL may be that of an older request."""
+    own_at: float = -inf
+    """When the app asked for a run itself: the one that follows at once may have the URL of an older request."""
     values: dict[str, Value] = field(default_factory=dict)
     """The controls' values when the last run read them."""
     trouble: Trouble | None = None
@@ -106,7 +107,7 @@ def current(page: str) -> Current:
         state = st.session_state[_STATE] = State(preset(FIRST).scenario, FIRST, page)
         load(state.base, state.preset)
         state.link = "?"  # whatever the URL says is news
-    own, state.own = state.own, False
+    own, state.own_at = time.monotonic() - state.own_at < _ECHO_S, -inf
     if link != state.link and not own and not _own_echo(state, link, page):
         _open(state, link, page)
     arrived = page != state.page and not link
@@ -121,7 +122,7 @@ def current(page: str) -> Current:
 
 def run_again() -> None:
     """Draw the page anew, without anybody's having asked for it; this run ends here."""
-    state().own = True
+    state().own_at = time.monotonic()
     st.rerun()
 
 

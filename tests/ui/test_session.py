@@ -36,7 +36,7 @@ def test_a_request_under_way_before_the_new_link_arrived_changes_nothing() -> No
 
 def test_what_the_page_asks_for_itself_says_nothing_new_however_late() -> None:
     app, before, state = moved()
-    state.own, state.written_at = True, state.written_at - 60.0
+    state.own_at, state.written_at = time.monotonic(), state.written_at - 60.0
     assert come_with(app, before) == 7
 
 
