@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.outcome import demand
+from engine.outcome import Result, demand
 from engine.scenario import Scenario
 from engine.traffic import Trace
 
-from .run import simulate
+from .run import simulate, simulate_together
 from .search import fewest
 
 FEW_SEEDS = 2
@@ -92,7 +92,13 @@ def fewest_replicas(s: Scenario, trace: Trace | None = None, *, most: int = MOST
 
     def tried(count: int, many: int) -> _Tried | None:
         if (count, many) not in known:
-            known[count, many] = _try(s.replace({**_changes(s, count), "run.seeds": many}), trace)
+            # Those beside it will be asked for, and cost little more in the same run of the engine.
+            beside = 0 if _ties(s) or count * many > _FEW_LANES else 1
+            near = range(max(count - beside, 1), min(count + beside, most) + 1)
+            missing = [n for n in near if (n, many) not in known]
+            fleets = [s.replace({**_changes(s, n), "run.seeds": many}) for n in missing]
+            results = simulate_together(fleets, trace) if beside else [simulate(fleets[0], trace)]
+            known.update(zip([(n, many) for n in missing], map(_judged, results), strict=True))
         return known[count, many]
 
     def met(count: int, many: int) -> bool:
@@ -118,9 +124,14 @@ def fewest_replicas(s: Scenario, trace: Trace | None = None, *, most: int = MOST
 
 def _all_at_once(s: Scenario) -> bool:
     """Whether few runs take about as long as all: with few lanes, or where all replicas wait for one another."""
+    return _ties(s) or s.run.seeds * s.fleet.replicas <= _FEW_LANES
+
+
+def _ties(s: Scenario) -> bool:
+    """Whether replicas wait for one another again and again, or for their users."""
     client, routing = s.traffic.client, s.fleet.routing.policy
     waits = client.max_retries or client.throttle is not None or routing not in ("round_robin", "random")
-    return bool(waits) or s.run.seeds * s.fleet.replicas <= _FEW_LANES
+    return bool(waits) or s.traffic.process == "closed"
 
 
 def _changes(s: Scenario, count: int) -> dict[str, Any]:
@@ -150,9 +161,8 @@ def _range(
     return perhaps, None
 
 
-def _try(s: Scenario, trace: Trace | None) -> _Tried | None:
-    result = simulate(s, trace)
-    judged = result.attainments[0]
+def _judged(result: Result) -> _Tried | None:
+    s, judged = result.scenario, result.attainments[0]
     if judged.attainment is None:
         return None
     each = result.capacity_rps or 1.0
