@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, TimeoutError, expect, sync_playwright
@@ -69,22 +70,27 @@ def browser() -> Iterator[Browser]:
         found.close()
 
 
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A visitor with nothing remembered."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
+@contextmanager
+def visitor(browser: Browser, width: int = 1440, **options: Any) -> Iterator[Page]:
+    """Somebody with nothing remembered, whose screen is so wide."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, **options)
     context.set_default_timeout(PATIENCE_MS)
     yield context.new_page()
     context.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A visitor with a wide screen."""
+    with visitor(browser) as found:
+        yield found
 
 
 @pytest.fixture
 def telephone(browser: Browser) -> Iterator[Page]:
     """A visitor whose screen is narrow."""
-    context = browser.new_context(viewport={"width": 420, "height": 900})
-    context.set_default_timeout(PATIENCE_MS)
-    yield context.new_page()
-    context.close()
+    with visitor(browser, 420) as found:
+        yield found
 
 
 def scrolls_one_way(page: Page) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.conftest import choose, scrolls_one_way, serving, settled
+from tests.e2e.conftest import choose, scrolls_one_way, serving, settled, visitor
 
 pytestmark = pytest.mark.e2e
 
@@ -20,14 +20,10 @@ def points(page: Page) -> int:
 
 
 def test_a_cold_open_on_a_fresh_server(browser: Browser) -> None:
-    with serving() as address:
-        context = browser.new_context(viewport={"width": 1440, "height": 900})
-        context.set_default_timeout(90_000)
-        page = context.new_page()
+    with serving() as address, visitor(browser) as page:
         page.goto(f"{address}/about")
         assert settled(page) == "How this works"
         assert points(page) > 10
-        context.close()
 
 
 def test_a_filter_changes_the_scatter(server: str, page: Page) -> None:

@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Page
 
 from engine.scenario import Scenario
 from engine.scenario.presets import preset
-from tests.e2e.conftest import PATIENCE_MS, enter, scrolls_one_way, serving, settled
+from tests.e2e.conftest import enter, scrolls_one_way, serving, settled, visitor
 
 pytestmark = pytest.mark.e2e
 
@@ -22,9 +22,7 @@ def drawn(page: Page) -> list[str]:
 
 
 def test_a_cold_deep_link_shows_who_shares_a_read(browser: Browser) -> None:
-    with serving() as address:
-        page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
-        page.set_default_timeout(PATIENCE_MS)
+    with serving() as address, visitor(browser) as page:
         page.goto(f"{address}/batching?p=one-read")
         assert settled(page) == "64 conversations share each read of the weights; the setting caps the group at 128."
         assert drawn(page)[:4] == ["weights", "overhead", "compute", "KV"]

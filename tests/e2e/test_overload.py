@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from engine.scenario import Scenario
 from engine.scenario.presets import preset
-from tests.e2e.conftest import enter, scrolls_one_way, serving, settled
+from tests.e2e.conftest import enter, scrolls_one_way, serving, settled, visitor
 
 pytestmark = pytest.mark.e2e
 
@@ -42,16 +42,12 @@ def to_page(page: Page, title: str) -> None:
     [("say-no", "Nobody is refused, and 9 in 10"), ("retry-storm", "The rush is over, the outage")],
 )
 def test_a_preset_opens_by_a_cold_deep_link_on_a_fresh_server(browser: Browser, name: str, headline: str) -> None:
-    with serving() as address:
-        context = browser.new_context(viewport={"width": 1440, "height": 900})
-        context.set_default_timeout(90_000)
-        page = context.new_page()
+    with serving() as address, visitor(browser) as page:
         page.goto(f"{address}/overload?p={name}")
         page.wait_for_selector("h1")
         assert settled(page).startswith(headline)
         assert len(line(page, "in time")) > 10
         assert page.url.endswith(f"/overload?p={name}")
-        context.close()
 
 
 def test_a_control_changes_the_chart_and_the_address(server: str, page: Page) -> None:
@@ -130,11 +126,8 @@ def test_a_way_of_saying_no_is_used_with_one_click_and_taken_back(server: str, p
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_narrow_screen_has_no_sideways_scroll(server: str, browser: Browser, scheme: Any) -> None:
-    context = browser.new_context(viewport={"width": 420, "height": 900}, color_scheme=scheme)
-    context.set_default_timeout(90_000)
-    page = context.new_page()
-    page.goto(f"{server}/overload?{BUSY.to_link()}")
-    settled(page)
-    expect(page.locator(".st-key-use-ways")).to_be_visible()
-    assert scrolls_one_way(page)
-    context.close()
+    with visitor(browser, 420, color_scheme=scheme) as page:
+        page.goto(f"{server}/overload?{BUSY.to_link()}")
+        settled(page)
+        expect(page.locator(".st-key-use-ways")).to_be_visible()
+        assert scrolls_one_way(page)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.conftest import PATIENCE_MS, scrolls_one_way, serving, settled
+from tests.e2e.conftest import scrolls_one_way, serving, settled, visitor
 from tests.study.test_layouts import SMALL
 
 pytestmark = pytest.mark.e2e
@@ -19,9 +19,7 @@ def drawn(page: Page) -> None:
 
 
 def test_a_cold_deep_link_says_what_fits_and_what_is_short(browser: Browser) -> None:
-    with serving() as address:
-        page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
-        page.set_default_timeout(PATIENCE_MS)
+    with serving() as address, visitor(browser) as page:
         page.goto(f"{address}/{LINK}")
         assert settled(page).replace("\u00a0", " ") == "All 7 replicas fit on 7 chips for $6.5 an hour."
         drawn(page)

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from engine.scenario import Scenario
-from tests.e2e.conftest import PATIENCE_MS, enter, scrolls_one_way, serving, settled
+from tests.e2e.conftest import enter, scrolls_one_way, serving, settled, visitor
 from tests.outcome.promises.build import BUSY
 
 pytestmark = pytest.mark.e2e
@@ -24,9 +24,7 @@ def shares(page: Page) -> list[float]:
 
 
 def test_a_cold_deep_link_to_the_preset_says_what_can_be_signed(browser: Browser) -> None:
-    with serving() as address:
-        page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
-        page.set_default_timeout(PATIENCE_MS)
+    with serving() as address, visitor(browser) as page:
         page.goto(f"{address}/promise?p=promise")
         page.wait_for_function("() => document.querySelector('h1')?.innerText.includes('can be signed')")
         said = settled(page).replace("\u00a0", " ")

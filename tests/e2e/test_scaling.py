@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from engine.scenario import Scenario
-from tests.e2e.conftest import PATIENCE_MS, enter, scrolls_one_way, serving, settled
+from tests.e2e.conftest import enter, scrolls_one_way, serving, settled, visitor
 from tests.outcome.scaled import SCENARIO
 
 pytestmark = pytest.mark.e2e
@@ -33,9 +33,7 @@ def drawn(page: Page, chart: str) -> list[Any]:
 
 
 def test_a_cold_deep_link_to_the_preset_says_nine_minutes(browser: Browser) -> None:
-    with serving() as address:
-        page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
-        page.set_default_timeout(PATIENCE_MS)
+    with serving() as address, visitor(browser) as page:
         page.goto(f"{address}/scaling?p=nine-minutes")
         said = settled(page).replace("\u00a0", " ")
         assert said.startswith("Help arrives 9 min ")

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from engine.scenario import Scenario, token
 from engine.scenario.presets import preset
 from engine.scenario.schema.document import SCHEMA
-from tests.e2e.conftest import choose, enter, scrolls_one_way, serving, settled
+from tests.e2e.conftest import choose, enter, scrolls_one_way, serving, settled, visitor
 from tests.e2e.measure_slider import CHART, SLIDER
 
 pytestmark = pytest.mark.e2e
@@ -80,16 +80,12 @@ def test_a_box_takes_any_number(server: str, page: Page) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/start"])
 def test_a_cold_deep_link_on_a_fresh_server(browser: Browser, path: str) -> None:
-    with serving() as address:
-        context = browser.new_context(viewport={"width": 1440, "height": 900})
-        context.set_default_timeout(90_000)
-        page = context.new_page()
+    with serving() as address, visitor(browser) as page:
         page.goto(f"{address}{path}?{LINK}")
         settled(page)
         assert box(page, RATE) == "1.3"
         assert box(page, "Replicas") == "3"
         assert tiles(page)
-        context.close()
 
 
 def test_a_copied_link_opens_the_same_in_another_browser(server: str, page: Page, browser: Browser) -> None:
@@ -102,15 +98,12 @@ def test_a_copied_link_opens_the_same_in_another_browser(server: str, page: Page
     copied = page.locator("[data-testid=stCode] code").inner_text()
     assert copied.startswith(server)
 
-    other = browser.new_context(viewport={"width": 1440, "height": 900})
-    other.set_default_timeout(90_000)
-    second = other.new_page()
-    second.goto(copied)
-    assert settled(second) == headline
-    assert tiles(second) == tiles(page)
-    assert box(second, "Replicas") == "3"
-    assert drawn(second) == drawn(page)
-    other.close()
+    with visitor(browser) as second:
+        second.goto(copied)
+        assert settled(second) == headline
+        assert tiles(second) == tiles(page)
+        assert box(second, "Replicas") == "3"
+        assert drawn(second) == drawn(page)
 
 
 def test_back_is_undo_and_forward_is_redo(server: str, page: Page) -> None:
@@ -235,12 +228,9 @@ def test_a_model_that_doesn_t_fit_leaves_the_controls_usable(server: str, page: 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_narrow_screen_has_no_sideways_scroll(server: str, browser: Browser, scheme: Any) -> None:
-    context = browser.new_context(viewport={"width": 420, "height": 900}, color_scheme=scheme)
-    context.set_default_timeout(90_000)
-    page = context.new_page()
-    page.goto(f"{server}/?{LINK}")
-    settled(page)
-    drawn(page)
-    assert scrolls_one_way(page)
-    expect(page.get_by_role("slider", name=SLIDER)).not_to_be_in_viewport()
-    context.close()
+    with visitor(browser, 420, color_scheme=scheme) as page:
+        page.goto(f"{server}/?{LINK}")
+        settled(page)
+        drawn(page)
+        assert scrolls_one_way(page)
+        expect(page.get_by_role("slider", name=SLIDER)).not_to_be_in_viewport()

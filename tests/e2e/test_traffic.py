@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from engine.scenario import Scenario
-from tests.e2e.conftest import PATIENCE_MS, scrolls_one_way, serving, settled
+from tests.e2e.conftest import scrolls_one_way, serving, settled, visitor
 from tests.study.test_sized import CALM
 
 pytestmark = pytest.mark.e2e
@@ -22,9 +22,7 @@ def drawn(page: Page) -> list[str]:
 
 
 def test_a_cold_deep_link_shows_the_worst_minute_beside_real_services(browser: Browser) -> None:
-    with serving() as address:
-        page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
-        page.set_default_timeout(PATIENCE_MS)
+    with serving() as address, visitor(browser) as page:
         page.goto(f"{address}/traffic?p=average-lies")
         assert settled(page) == "The worst minute brings 1.4 times the average one."
         assert drawn(page) == ["independent", "Azure code", "Azure chat", "Kimi chat", "here"]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from engine.scenario import Scenario
-from tests.e2e.conftest import PATIENCE_MS, choose, enter, serving, settled
+from tests.e2e.conftest import choose, enter, serving, settled, visitor
 
 pytestmark = pytest.mark.e2e
 
@@ -22,14 +19,6 @@ LIGHT = Scenario.from_dict(
         "run": {"seeds": 2, "horizon_s": 200.0, "warmup_s": 20.0},
     }
 )
-
-
-@contextmanager
-def visitor(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    context.set_default_timeout(PATIENCE_MS)
-    yield context.new_page()
-    context.close()
 
 
 def replicas(page: Page) -> str:

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from engine.scenario import Scenario
-from tests.e2e.conftest import PATIENCE_MS, enter, scrolls_one_way, serving, settled
+from tests.e2e.conftest import enter, scrolls_one_way, serving, settled, visitor
 from tests.ui.visitor import QUICK
 
 pytestmark = pytest.mark.e2e
@@ -23,9 +23,7 @@ def drawn(page: Page, chart: str) -> None:
 
 
 def test_a_cold_deep_link_to_the_preset_says_what_a_page_of_twenty_calls_takes(browser: Browser) -> None:
-    with serving() as address:
-        page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
-        page.set_default_timeout(PATIENCE_MS)
+    with serving() as address, visitor(browser) as page:
         page.goto(f"{address}/waiting?p=fan-out")
         assert settled(page).replace("\u00a0", " ") == (
             "Half of the actions take longer than 7.1 s; half of their calls are answered within 2.5 s."

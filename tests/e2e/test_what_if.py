@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from engine.scenario import Scenario
 from engine.scenario.presets import preset
-from tests.e2e.conftest import scrolls_one_way, settled
+from tests.e2e.conftest import scrolls_one_way, settled, visitor
 from tests.e2e.measure_slider import CHART
 
 pytestmark = pytest.mark.e2e
@@ -146,14 +146,11 @@ def test_an_engine_setting_is_part_of_the_scenario(server: str, page: Page) -> N
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_narrow_screen_with_a_pinned_has_no_sideways_scroll(server: str, browser: Browser, scheme: Any) -> None:
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=scheme)
-    context.set_default_timeout(90_000)
-    page = context.new_page()
-    page.goto(f"{server}/?{BUSY.to_link()}")
-    settled(page)
-    press(page, "Pin as A")
-    set_replicas(page, "6")
-    page.set_viewport_size({"width": 420, "height": 900})
-    page.wait_for_timeout(500)
-    assert scrolls_one_way(page)
-    context.close()
+    with visitor(browser, 1440, color_scheme=scheme) as page:
+        page.goto(f"{server}/?{BUSY.to_link()}")
+        settled(page)
+        press(page, "Pin as A")
+        set_replicas(page, "6")
+        page.set_viewport_size({"width": 420, "height": 900})
+        page.wait_for_timeout(500)
+        assert scrolls_one_way(page)
