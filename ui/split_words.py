@@ -135,9 +135,11 @@ def without_name(points: int) -> str:
     return f"{points} {'stand' if points > 1 else 'stands'} too close to others for a name; the table has all."
 
 
-def impossible(tried: Sequence[Layout]) -> list[str]:
-    """Layouts that can't be used, those with the same reason together."""
+def impossible(tried: Sequence[Layout], lost: Sequence[Layout] = ()) -> list[str]:
+    """Layouts that can't be used, those with the same reason together; `lost`: those whose simulation broke off."""
     why: dict[str, list[str]] = {}
+    for layout in lost:
+        why.setdefault("the simulation broke off; change a setting to try again.", []).append(short(layout))
     for layout in tried:
         if layout.problem is not None:
             if layout.problem.reason == "is not available yet":

@@ -134,7 +134,9 @@ def _chart(scenario: Scenario, found: list[LayoutOutcome]) -> None:
 
 
 def _rest(scenario: Scenario, tried: tuple[Layout, ...]) -> None:
-    lines = split_words.impossible(tried)
+    found = {one.layout for one in known(scenario, tried)}
+    lost = [one for one in tried if one.problem is None and one not in found] if _done(scenario, tried) else []
+    lines = split_words.impossible(tried, lost)
     if lines:
         st.markdown("#### Layouts that aren't in the chart")
         st.markdown("\n".join(f"- {line}" for line in lines))

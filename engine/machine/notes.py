@@ -54,7 +54,7 @@ def _experts_note(d: Deployment) -> str:
         return f"{said}, which share attention: as fast as slices of every expert in published measurements."
     return (
         f"{said}, each of which attends to its own requests, with all of attention's weights; seats and tokens a step "
-        "are those of all together, dealt out evenly."
+        "are those of all together, dealt out evenly. So a prompt that is alone is read too soon here: in truth by one."
     )
 
 

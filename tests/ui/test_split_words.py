@@ -64,6 +64,11 @@ def test_nothing_presses_nothing_is_possible_nothing_is_kept() -> None:
     assert flat(split_words.headline(one, 8)).endswith("; 1 copy of 8 chips (TP8) comes nearest.")
 
 
+def test_layouts_whose_simulation_broke_off_are_named() -> None:
+    (said,) = split_words.impossible(TRIED, [TWO.layout, FOUR.layout])
+    assert flat(said) == "**TP2 × 4, TP4 × 2:** the simulation broke off; change a setting to try again."
+
+
 def test_layouts_that_cannot_be_used_are_told_by_reason() -> None:
     pipeline = Problem("autoscaler.policy", '"hpa"', "is not available yet", "use none")
     heads = Problem("parallelism.tp", "3", "doesn't divide the 32 attention heads", "")
